@@ -122,7 +122,7 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
         import yaml
 
         print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
-    print(summary.render(config, sizes, plans, found, given), end="")
+    print(summary.render(config, sizes, plans, found, given, args.root), end="")
     if args.details and found:
         print(text.render(config, found, given), end="")
     return 0

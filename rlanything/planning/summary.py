@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.splits import TRAIN
+from rlanything.engines.sources import is_local
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
@@ -28,10 +30,14 @@ def render(
     plans: Sequence[ArmPlan],
     found: Sequence[Estimate] = (),
     given: Assumptions | None = None,
+    root: Path = Path(),
 ) -> str:
-    """The page. found: the estimates of the same arms on a device; none where the device is not known."""
+    """The page. found: the estimates of the same arms on a device; none where the device is not known.
+
+    root: the project, where checkpoints may be folders.
+    """
     upper = given is None or given.upper
-    lines = [*_experiment(config, sizes), *_device(config, found), "", _head(upper, plans, found)]
+    lines = [*_experiment(config, sizes, root), *_device(config, found), "", _head(upper, plans, found)]
     costs: Sequence[Estimate | None] = [*found] or [None] * len(plans)
     lines += [_row(plan, cost) for plan, cost in zip(plans, costs, strict=True)]
     if len(found) > 1:
@@ -44,7 +50,7 @@ def render(
     )
 
 
-def _experiment(config: Config, sizes: Mapping[str, Size]) -> list[str]:
+def _experiment(config: Config, sizes: Mapping[str, Size], root: Path) -> list[str]:
     tasks, replies = config.tasks, kind_of(config).replies
     counts = {TRAIN: tasks.train} | {name: panel.tasks for name, panel in tasks.panels.items()}
     panels = sum(counts[name] for name in tasks.policy_panels) * config.evaluate.repeats
@@ -55,11 +61,11 @@ def _experiment(config: Config, sizes: Mapping[str, Size]) -> list[str]:
         f"{config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most {config.rollout.max_steps} "
         f"steps, {config.judge.m} {replies.unit}",
         f"panels     {panels:,} episodes and {programs:,} {replies.panel} a seed and arm",
-        *(f"{name:<10} {_size(config, name, size)}" for name, size in sizes.items()),
+        *(f"{name:<10} {_size(config, name, size, root)}" for name, size in sizes.items()),
     ]
 
 
-def _size(config: Config, name: str, size: Size) -> str:
+def _size(config: Config, name: str, size: Size, root: Path) -> str:
     endpoint = endpoint_of(config, name)
     if endpoint is not None:
         return f"{endpoint.model} at {endpoint.root}, an endpoint"
@@ -70,7 +76,8 @@ def _size(config: Config, name: str, size: Size) -> str:
     text = f"{bound}{size.parameters:,} parameters{trains}, {checkpoint.path}"
     if config.model.embedded is not None:
         return text
-    return f"{text} at {checkpoint.revision or 'its newest revision'} ({size.source})"
+    revision = "" if is_local(checkpoint, root) else f" at {checkpoint.revision or 'its newest revision'}"
+    return f"{text}{revision} ({size.source})"
 
 
 def _device(config: Config, found: Sequence[Estimate]) -> list[str]:

@@ -1,5 +1,6 @@
 """The dry run's numbers: parameters against the real model, what it prints, time from the calibration."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from rlanything.planning import calibrate, compose, plan, summary
 from rlanything.planning.costs import devices
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.estimate import estimate, model_sizes
+from rlanything.planning.costs.sizes import DECLARED
 
 ROOT = Path(__file__).parents[2]
 ARMS = ("outcome", "policy", "policy_reward", "full")
@@ -51,6 +53,27 @@ def test_an_embedded_model_has_at_most_the_parameters_of_a_whole_vocabulary():
     planned = plan.plan_arm(CONFIG, ROOT, "full")
     said = summary.render(CONFIG, SIZES, [planned])
     assert f"policy     at most {SIZES['policy'].parameters:,} parameters, models/policy\n" in said
+
+
+def test_a_folder_has_no_revision_and_a_name_on_the_hub_has_one(tmp_path, capsys):
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    declared = json.loads((ROOT / DECLARED).read_text())["Qwen/Qwen2.5-0.5B-Instruct"]
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "config.json").write_text(json.dumps(declared))
+    words = [
+        "--root",
+        str(tmp_path),
+        "plan",
+        "scale=single-gpu",
+        "model.policy.path=base",
+        "--device",
+        "H100",
+    ]
+    assert main([*words, "--arm", "outcome"]) == 0
+    printed = rows(capsys.readouterr().out)
+    policy, reward = printed["policy"], printed["reward"]
+    assert policy[-2:] == ["base", "(config.json)"]
+    assert "at its newest revision" in " ".join(reward)
 
 
 def rows(printed: str) -> dict[str, list[str]]:
