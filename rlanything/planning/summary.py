@@ -21,6 +21,7 @@ from rlanything.runs.progress.ticker import clock
 _COLUMNS = (("rollouts", 11), ("proposals", 11), ("RM calls", 12), ("updates", 9))
 _COSTS = (("tokens read", 13), ("written", 10), ("memory", 11), ("hours", 9))
 _UNNAMED = "Memory and time depend on the device: name it with --device, e.g. --device H100 --devices 8"
+UPPER = Assumptions()
 _MORE = "More: --details (memory, phases, stages, assumptions), --config, --json"
 
 
@@ -29,22 +30,28 @@ def render(
     sizes: Mapping[str, Size],
     plans: Sequence[ArmPlan],
     found: Sequence[Estimate] = (),
-    given: Assumptions | None = None,
+    given: Assumptions = UPPER,
     root: Path = Path(),
 ) -> str:
     """The page. found: the estimates of the same arms on a device; none where the device is not known.
 
     root: the project, where checkpoints may be folders.
     """
-    upper = given is None or given.upper
-    lines = [*_experiment(config, sizes, root), *_device(config, found), "", _head(upper, plans, found)]
+    lines = [*_experiment(config, sizes, root), *_device(config, found), "", _head(given, plans, found)]
     costs: Sequence[Estimate | None] = [*found] or [None] * len(plans)
     lines += [_row(plan, cost) for plan, cost in zip(plans, costs, strict=True)]
     if len(found) > 1:
         lines.append(f"{'all':<14}{_hours(together(found)):>86}   (what they share counted once)")
     return (
         "\n".join(
-            [*lines, "", *_verdicts(found), *_bills(config, found), *_notes(config, upper, found), _MORE]
+            [
+                *lines,
+                "",
+                *_verdicts(found),
+                *_bills(config, found, given),
+                *_notes(config, given.upper, found),
+                _MORE,
+            ]
         )
         + "\n"
     )
@@ -93,11 +100,9 @@ def _device(config: Config, found: Sequence[Estimate]) -> list[str]:
     ]
 
 
-def _head(upper: bool, plans: Sequence[ArmPlan], found: Sequence[Estimate]) -> str:
+def _head(given: Assumptions, plans: Sequence[ArmPlan], found: Sequence[Estimate]) -> str:
     columns = (*_COLUMNS, *(_COSTS if found else ()), *((("measured", 11),) if _measured(plans) else ()))
-    return f"{'at most' if upper else 'expected':<14}" + "".join(
-        f"{name:>{width}}" for name, width in columns
-    )
+    return f"{given.bound:<14}" + "".join(f"{name:>{width}}" for name, width in columns)
 
 
 def _row(plan: ArmPlan, cost: Estimate | None) -> str:
@@ -138,9 +143,9 @@ def _verdicts(found: Sequence[Estimate]) -> list[str]:
     return [f"{each.arm}: {line.strip()}" for each in found if not each.fits for line in verdict(each)]
 
 
-def _bills(config: Config, found: Sequence[Estimate]) -> list[str]:
+def _bills(config: Config, found: Sequence[Estimate], given: Assumptions) -> list[str]:
     """What endpoints are asked, arm by arm."""
-    bills = {each.arm: bill(config, each.stages) for each in found}
+    bills = {each.arm: bill(config, each.stages, given) for each in found}
     return [line for arm, lines in bills.items() if lines for line in (f"{arm}:", *lines)]
 
 

@@ -123,3 +123,4 @@ def test_a_plan_counts_an_endpoints_tokens_in_full_and_prices_them():
     read, written, cost = (float(number.replace(",", "")) for number in line[2:])
     assert cost == pytest.approx((2 * read + 8 * written) / 1e6, abs=0.005)
     assert "endpoints, at most" not in text.render(config("scale=smoke"), [arm], Assumptions())
+    assert "endpoints, expected" in text.render(found, [arm], Assumptions(reply_share=0.5))

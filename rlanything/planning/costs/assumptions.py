@@ -40,6 +40,11 @@ class Assumptions:
         """Whether they give an upper bound: no share is below 1."""
         return all(getattr(self, name) == 1 for name in SHARES)
 
+    @property
+    def bound(self) -> str:
+        """What numbers that follow from them are, in headings."""
+        return "at most" if self.upper else "expected"
+
     def check(self) -> None:
         """Raise `ConfigError` for a share or a length out of range."""
         for name in SHARES:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlanything.config import Config, Endpoint
 from rlanything.config.endpoints import judge_role
+from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.sizes import Size
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def served_size(endpoint: Endpoint) -> Size:
     )
 
 
-def bill(config: Config, stages: Sequence[Stage]) -> list[str]:
+def bill(config: Config, stages: Sequence[Stage], given: Assumptions) -> list[str]:
     """One line for each endpoint: its calls and tokens in all stages, and their cost. [] without endpoints."""
     lines = []
     names = dict.fromkeys(calls.model for stage in stages for calls in stage.work.calls)
@@ -63,8 +64,9 @@ def bill(config: Config, stages: Sequence[Stage]) -> list[str]:
         lines.append(text)
     if not lines:
         return []
+    head = f"endpoints, {given.bound}"
     return [
-        f"  {'endpoints, at most':<24}{'calls':>12}{'tokens read':>16}{'written':>14}{'cost':>12}",
+        f"  {head:<24}{'calls':>12}{'tokens read':>16}{'written':>14}{'cost':>12}",
         *lines,
     ]
 

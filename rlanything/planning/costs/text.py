@@ -27,9 +27,9 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         *_assumed(config, given, first),
     ]
     for found in estimates:
-        lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *verdict(found)]
+        lines += ["", f"arm {found.arm}", *_memory(found, given), *_work(found, given), *verdict(found)]
         lines += _hours(found, given)
-        lines += bill(config, found.stages)
+        lines += bill(config, found.stages, given)
     if len(estimates) > 1:
         hours = f"{'at most ' if given.upper else ''}{together(estimates):,.1f} hours by this model"
         lines += ["", f"all {len(estimates)} arms, with what they share once: {hours}"]
@@ -66,14 +66,14 @@ def _assumed(config: Config, given: Assumptions, device: Device) -> list[str]:
     ]
 
 
-def _memory(found: Estimate) -> list[str]:
+def _memory(found: Estimate, given: Assumptions) -> list[str]:
     passing = sorted(found.memory.passing, key=lambda part: -part.bytes)
     return [
         "  memory of a device",
         *(_part(part) for part in found.memory.lasting),
         *(_part(part, "largest of what comes and goes: ") for part in passing[:1]),
         *(_part(part, "  less: ") for part in passing[1:]),
-        f"  {'at most':<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
+        f"  {given.bound:<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
         *(["  memory of the host, for each device"] if found.memory.host else []),
         *(_part(part) for part in found.memory.host),
     ]
@@ -83,8 +83,9 @@ def _part(part: Part, before: str = "") -> str:
     return f"    {f'{before}{part.name}, {part.model}':<74}{gb(part.bytes):>12}"
 
 
-def _work(found: Estimate) -> list[str]:
-    lines = [f"  {'an iteration, at most':<24}{'calls':>12}{'tokens read':>16}{'written':>14}{'seconds':>12}"]
+def _work(found: Estimate, given: Assumptions) -> list[str]:
+    head = f"an iteration, {given.bound}"
+    lines = [f"  {head:<24}{'calls':>12}{'tokens read':>16}{'written':>14}{'seconds':>12}"]
     for calls in found.work.calls:
         seconds = found.hours.phases[calls.name]
         lines.append(
