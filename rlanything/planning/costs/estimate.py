@@ -12,7 +12,7 @@ from rlanything.planning.costs.endpoints import endpoint_of, served_size
 from rlanything.planning.costs.hours import Hours, hours, learning, stage_hours
 from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
-from rlanything.planning.costs.remedies import Setting, nearest
+from rlanything.planning.costs.remedies import Setting, nearest, staying
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
 from rlanything.planning.costs.workload import Workload, workload
 
@@ -51,6 +51,8 @@ class Estimate:
     """The shared stages before the training, the iterations, and the measurements during and after the training."""
     nearest: tuple[Setting, float] | None
     """If it does not fit: the nearest setting that does (`remedies.nearest`), and its bytes; None if there is none."""
+    staying: float = 0.0
+    """If no setting fits: the bytes that are always on a device, in every setting that was tried."""
 
     @property
     def all_hours(self) -> float:
@@ -114,17 +116,19 @@ def estimate(
     positions = {name: size.positions for name, size in sizes.items()}
     work = workload(config, arm, positions, given)
 
-    def needed(changed: Config, count: int) -> float:
-        return memory(changed, arm, sizes, workload(changed, arm, positions, given), count).peak
+    def of(changed: Config, count: int) -> Memory:
+        return memory(changed, arm, sizes, workload(changed, arm, positions, given), count)
 
     found = memory(config, arm, sizes, work, devices)
     room = device.memory * USABLE
-    better = None if found.peak <= room else nearest(config, devices, needed, room)
+    fits = found.peak <= room
+    better = None if fits else nearest(config, devices, lambda *setting: of(*setting).peak, room)
+    kept = 0.0 if fits or better else staying(config, devices, lambda *setting: of(*setting).always)
     spent = hours(config, arm, sizes, work, device, devices)
     training = Stage(_iterations(config, work), False, config.train.seeds, spent.hours)
     before, after = _stages(config, arm, sizes, device, devices, given)
     stages = (*before, training, *after)
-    return Estimate(arm, device, devices, work, found, spent, stages, better)
+    return Estimate(arm, device, devices, work, found, spent, stages, better, kept)
 
 
 def _iterations(config: Config, work: Workload) -> StageWork:

@@ -55,9 +55,12 @@ class Memory:
     @property
     def peak(self) -> float:
         """The most bytes at once."""
-        return sum(part.bytes for part in self.lasting) + max(
-            (part.bytes for part in self.passing), default=0.0
-        )
+        return self.always + max((part.bytes for part in self.passing), default=0.0)
+
+    @property
+    def always(self) -> float:
+        """The bytes of what is always there."""
+        return sum(part.bytes for part in self.lasting)
 
 
 def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload, devices: int) -> Memory:

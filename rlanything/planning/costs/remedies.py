@@ -45,9 +45,7 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
     with the least memory.
     """
     start, needed = Setting(config, devices), _once_each(needed)
-    # Of a model with LoRA only LoRA's weights are divided, which are few.
-    whole = {"policy", "reward"} - config.learn.lora.keys()
-    allowed = [key for key in CHANGES if key != SHARD or (whole and not alone(config))]
+    allowed = [key for key in CHANGES if key != SHARD or _divisible(config)]
     found = [
         (setting.devices, count, _dearest(keys), needed(setting.config, setting.devices), setting)
         for count in range(1, len(allowed) + 1)
@@ -58,6 +56,21 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
         return None
     *_, taken, best = min(found, key=lambda each: each[:4])
     return best, taken
+
+
+def staying(config: Config, devices: int, lasting: Bytes) -> float:
+    """The bytes that are always on a device, whatever is changed. lasting: those of a setting."""
+    least = _train(Setting(config, devices), precision="bf16-true")
+    while (smaller := _halved(least, BATCH)) is not None:
+        least = smaller
+    if _divisible(config):
+        least = replace(_train(least, strategy=SHARDED), devices=max(devices, MOST_DEVICES))
+    return min(lasting(config, devices), lasting(least.config, least.devices))
+
+
+def _divisible(config: Config) -> bool:
+    """Whether more devices help. Of a model with LoRA only LoRA's weights are divided, which are few."""
+    return bool({"policy", "reward"} - config.learn.lora.keys()) and not alone(config)
 
 
 def alone(config: Config) -> str:
@@ -140,7 +153,7 @@ def _halved(setting: Setting, key: str) -> Setting | None:
     """The setting with the value of `key` halved; None when it is at its minimum."""
     config = setting.config
     if key == BATCH:
-        rows = int(config.engine["max_batch"])
+        rows = int(config.engine.get("max_batch", 1))
         engine = {**config.engine, "max_batch": rows // 2}
         return replace(setting, config=config.model_copy(update={"engine": engine})) if rows > 1 else None
     tokens = config.learn.micro_batch_tokens // 2

@@ -133,6 +133,13 @@ def verdict(found: Estimate) -> list[str]:
     if found.nearest is not None:
         setting, needed = found.nearest
         return [*lines, f"  nearest that fits ({gb(needed)}): {', '.join(setting.changes)}"]
+    if found.staying > found.room:
+        return [
+            *lines,
+            f"  no smaller batch, precision or number of devices is enough: {gb(found.staying)} of weights and of what "
+            "the engine keeps are always on a device.",
+            "  Take smaller models, or a device with more memory",
+        ]
     name = max(found.work.undivided, key=lambda key: found.work.undivided[key])
     return [
         *lines,

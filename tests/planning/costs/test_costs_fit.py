@@ -67,6 +67,30 @@ def test_one_number_that_is_too_large_is_the_one_that_is_changed():
     assert [change.partition("=")[0] for change in setting.changes] == ["learn.micro_batch_tokens"]
 
 
+def test_weights_that_fit_no_device_are_named_and_not_the_longest_row(capsys):
+    words = [
+        "plan",
+        "scale=single-gpu",
+        "model=local",
+        "path=meta-llama/Llama-3.3-70B-Instruct",
+        "--arm",
+        "full",
+    ]
+    assert main(["--root", str(ROOT), *words, "--device", "RTX4090"]) == 0
+    printed = capsys.readouterr().out
+    assert "147.7 GB of weights and of what the engine keeps are always on a device" in printed
+    assert "longest row" not in printed
+    assert "Lower judge.max_tokens" not in printed
+
+
+def test_an_engine_of_others_need_not_have_a_batch():
+    config = configuration(*SMALL, "learn.micro_batch_tokens=65536")
+    config = config.model_copy(update={"engine": {"_target_": "theirs.Engine"}})
+    found = estimate(config, "full", model_sizes(config, ROOT), devices.device("H100"), 1, EXPECTED)
+    setting, _ = found.nearest
+    assert [change.partition("=")[0] for change in setting.changes] == ["learn.micro_batch_tokens"]
+
+
 def test_a_row_that_cannot_be_divided_is_named(capsys):
     long = "judge.max_tokens=60000"
     found = planned(long, given=Assumptions(), count=64)
