@@ -134,6 +134,15 @@ def test_config_show_prints_what_write_writes(project, capsys):
     assert capsys.readouterr().out == (project / "other.yaml").read_text()
 
 
+def test_config_write_brings_the_pipeline_up_to_date_however_params_yaml_is_named(project, monkeypatch):
+    (project / "below").mkdir()
+    monkeypatch.chdir(project / "below")
+    for output, is_old in (("../other.yaml", True), ("../params.yaml", False)):
+        (project / "dvc.yaml").write_text("old")
+        assert run(project, "config", "write", "scale=smoke", "--output", output) == 0
+        assert ((project / "dvc.yaml").read_text() == "old") == is_old
+
+
 def fail_with(monkeypatch, error: BaseException) -> None:
     def stage(config, root):
         raise error

@@ -60,7 +60,7 @@ def _config_write(args: argparse.Namespace) -> int:
     print(f"wrote {path} (scale {config.scale})")
     warn(config, args.root)
     _warn_of_data(config)
-    if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
+    if path.resolve() == (args.root / "params.yaml").resolve() and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
 
