@@ -42,7 +42,7 @@ def restore(root: Path, *, force: bool = False) -> list[str]:
     if changed:
         _git(root, "checkout", "--quiet", "HEAD", "--", *changed)
         said.append(f"{', '.join(changed)}: as in the last commit")
-    _dvc_checkout(root, force)
+    _dvc_checkout(root, force, said)
     return [*said, "results: those of dvc.lock"]
 
 
@@ -81,14 +81,16 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout
 
 
-def _dvc_checkout(root: Path, force: bool) -> None:
+def _dvc_checkout(root: Path, force: bool, said: Sequence[str]) -> None:
+    """Restore what DVC keeps. said: what was done before; an error says it too, because it is not undone."""
     command = [sys.executable, "-m", "dvc", "checkout", *(["--force"] if force else [])]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0:
         return
     lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()][:MOST_LINES]
     raise MachineError(
-        "params.yaml and dvc.lock are those of the last commit, but `dvc checkout` could not restore every result:\n"
+        "".join(f"{line}\n" for line in said)
+        + "params.yaml and dvc.lock are those of the last commit, but `dvc checkout` could not restore every result:\n"
         + "\n".join(lines)
         + "\nWhat the cache lacks, `dvc pull` fetches or `dvc repro` makes again. Results here that the cache does not "
         "have are replaced by `rlanything config restore --force`"

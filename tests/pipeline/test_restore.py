@@ -91,8 +91,13 @@ def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, cap
     before = contents(project)
     (project / "runs" / "a").unlink()
     (project / "runs" / "a").write_text("made by hand")
+    mine = (project / "params.yaml").read_text().replace("  lambda: 0.3", "  lambda: 0.75")
+    (project / "params.yaml").write_text(mine)
     assert main(["--root", str(project), "config", "restore"]) == 2
-    assert "`rlanything config restore --force`" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "`rlanything config restore --force`" in said
+    assert "params.yaml: as it was, kept in .rla/restored/params.yaml" in said
+    assert (project / ".rla" / "restored" / "params.yaml").read_text() == mine
     assert (project / "runs" / "a").read_text() == "made by hand"
     assert main(["--root", str(project), "config", "restore", "--force"]) == 0
     assert contents(project) == before
