@@ -8,6 +8,7 @@ GPU, with a model of real size (`gpu`).
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from rich.table import Table
 from benchmarks.engines import gpu
 from benchmarks.engines.measure import SIZES, Results, measure
 from benchmarks.machine import machine
+from rlanything.core.errors import RLAnythingError
 
 
 def table(size: str, results: Results) -> Table:
@@ -56,7 +58,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     started = time.monotonic()
     console = Console(width=100)
     if args.gpu:
-        console.print(gpu.table(args.checkpoint, gpu.compare(args.checkpoint)))
+        try:
+            found = gpu.compare(args.checkpoint)
+        except (RLAnythingError, torch.OutOfMemoryError) as error:
+            sys.exit(f"bench: {error}")
+        console.print(gpu.table(args.checkpoint, found))
     for size in [] if args.gpu else args.sizes:
         console.print(table(size, measure(size)))
     here = {**machine(), **({"gpu": torch.cuda.get_device_name()} if args.gpu else {})}

@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, Qwen2Config
 
+from benchmarks.engines import __main__ as engines
 from benchmarks.plan import __main__ as command
 from rlanything.core.errors import MachineError
 from rlanything.planning.costs.devices import DEVICES
@@ -37,3 +38,11 @@ def test_the_comparison_of_plans_on_a_gpu_ends_with_one_line(monkeypatch, capsys
     assert command.main(["--gpu"]) == 1
     said = f"Qwen/Qwen2.5-0.5B-Instruct: a model of this size has no room on cuda: {FULL}"
     assert capsys.readouterr().err == f"bench: {said}\n"
+
+
+def test_the_comparison_of_engines_on_a_gpu_ends_with_one_line(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    said = f"bench: Qwen/Qwen2.5-0.5B-Instruct: a model of this size has no room on cuda: {FULL}"
+    with pytest.raises(SystemExit, match=f"^{said}$"):
+        engines.main(["--gpu"])
