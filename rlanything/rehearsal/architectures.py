@@ -6,7 +6,8 @@ added when there is no system message, and which thoughts of earlier turns are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -66,6 +67,8 @@ _LLAMA = (
     "{{ message.content | trim }}<|eot_id|>{% endfor %}"
     "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
 )
+_CPU_FULL = "DefaultCPUAllocator: "
+"""In the words of the error where the memory of the CPU is short. It has no class of its own, as that of a GPU has."""
 _THOUGHTS = ("<think>", "</think>")
 """Tokens of their own, but no special ones: a decoded reply shows them."""
 
@@ -141,12 +144,20 @@ def made_on(config: PreTrainedConfig, form: torch.dtype, device: torch.device) -
 
     Raises `MachineError` where the device has no room for it.
     """
-    try:
-        with device:
-            model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=form)
-    except torch.OutOfMemoryError as error:
-        raise MachineError(f"a model of this size has no room on {device}: {error}") from None
+    with in_room(f"a model of this size has no room on {device}"), device:
+        model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=form)
     return model
+
+
+@contextmanager
+def in_room(what: str) -> Iterator[None]:
+    """Turn what PyTorch raises where memory is short into `MachineError`. what: the beginning of its message."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not (isinstance(error, torch.OutOfMemoryError) or _CPU_FULL in str(error)):
+            raise
+        raise MachineError(f"{what}: {error}") from None
 
 
 def _qwen(texts: Iterable[str]) -> PreTrainedTokenizerBase:

@@ -12,11 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import Checkpoint, Config, SupervisedConfig
-from rlanything.core.errors import MachineError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines import checkpoint, placement
@@ -26,7 +24,7 @@ from rlanything.learn.packing import Row
 from rlanything.learn.supervised import fit
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.prompts import Prompts
-from rlanything.rehearsal.architectures import WIDTH, Architecture
+from rlanything.rehearsal.architectures import WIDTH, Architecture, in_room
 from rlanything.rehearsal.lessons import Lessons
 from rlanything.runs import build
 from rlanything.runs.progress.ticker import Ticker
@@ -106,7 +104,7 @@ class StandIns:
         rate = RATE * WIDTH / model.config.get_text_config().hidden_size
         settings = SupervisedConfig(episodes=len(rows), steps=steps, batch=4, lr=rate)
         ticker = Ticker(f"rehearse: {name}", steps)
-        try:
+        with in_room(f"{name}: {model.device} has no room to teach it (--steps)"):
             fit(
                 model,
                 rows,
@@ -115,8 +113,6 @@ class StandIns:
                 lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
                 eyes=seen.eyes if seen else None,
             )
-        except torch.OutOfMemoryError as error:
-            raise MachineError(f"{name}: {model.device} has no room to teach it (--steps): {error}") from None
 
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:
         if role == POLICY:

@@ -32,6 +32,19 @@ def test_a_model_without_room_is_an_error_of_the_machine():
         made_on(Qwen2Config(), torch.bfloat16, torch.device("cpu"))
 
 
+def test_so_it_is_where_the_memory_of_the_cpu_is_short(monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"
+        )
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_config", refuse)
+    with pytest.raises(
+        MachineError, match=r"^a model of this size has no room on cpu: .*can't allocate memory$"
+    ):
+        made_on(Qwen2Config(), torch.bfloat16, torch.device("cpu"))
+
+
 def test_the_comparison_of_plans_on_a_gpu_ends_with_one_line(monkeypatch, capsys):
     monkeypatch.chdir(Path(__file__).parents[2])  # sizes of checkpoints are read in the project
     monkeypatch.setattr(command, "_known", lambda _: DEVICES[0])
