@@ -22,7 +22,7 @@ LINES, MOST = 20, 1 << 16
 """How many lines of a log are shown, and how many bytes of it are read."""
 _NOISE = re.compile(r"nanobind: | - (leaked|\.\.\. skipped) |.*resource_tracker|.*warnings\.warn")
 """Beginnings of lines that vLLM's libraries write at every end, after the line that matters."""
-_CAUSE = re.compile(r"\(EngineCore\b[^)]*\) ERROR .*?\] [\w.]+(Error|Exception)\b")
+_CAUSE = re.compile(r"\(EngineCore[^)]*\) ERROR .*?\] [\w.]+(Error|Exception)\b")
 """The line that says why vLLM's inner process ended. The server writes its own traceback after it, of 60 lines."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
