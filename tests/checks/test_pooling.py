@@ -254,7 +254,7 @@ def test_its_stage_may_read_a_folder_outside_of_the_project(tmp_path):
 def test_the_table_of_a_page_has_the_published_numbers(page):
     text = (ROOT / page).read_text()
     table = re.findall(
-        r"^\| [^|]+ \| `(\w+)`, `(\w+)` \| (\d) and (\d) \| ([^|]+) \| ([^|]+) \|$", text, re.M
+        r"^\| [^|]+ \| `(\w+)`, `(\w+)` \| (\d+) and (\d+) \| ([^|]+) \| ([^|]+) \|$", text, re.M
     )
     stored = json.loads((ROOT / "checks" / "pool" / "pool.json").read_text())["comparisons"]
     pairs = [stored[place : place + 2] for place in range(0, len(stored), 2)]

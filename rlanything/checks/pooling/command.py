@@ -56,7 +56,8 @@ def print_pooling(file: Path, root: Path, params: Path) -> None:
 def _bound(compared: Compared, read: Sequence[Experiment]) -> str:
     if compared.reward_above is None:
         return ""
-    left = ", ".join(one.name for one in read if not one.counts(compared))
+    both = [one for one in read if {compared.arm, compared.over} <= one.panels.keys()]
+    left = ", ".join(one.name for one in both if not one.counts(compared))
     return f" (reward_above {compared.reward_above:g}; not pooled: {left or 'none'})"
 
 
