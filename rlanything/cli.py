@@ -127,7 +127,7 @@ def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
         "--steps",
         type=int,
         metavar="N",
-        help="of each one's lessons; default: 100, and none for models of a real checkpoint's size",
+        help="optimizer steps of each role's lessons; default: 100, none for models of a real checkpoint's size",
     )
     for role in ("policy", "reward", "adapter"):
         rehearse.add_argument(

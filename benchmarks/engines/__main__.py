@@ -21,6 +21,7 @@ from benchmarks.engines import gpu
 from benchmarks.engines.measure import SIZES, Results, measure
 from benchmarks.machine import machine
 from rlanything.core.errors import RLAnythingError
+from rlanything.rehearsal.architectures import in_room
 
 
 def table(size: str, results: Results) -> Table:
@@ -59,8 +60,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     console = Console(width=100)
     if args.gpu:
         try:
-            found = gpu.compare(args.checkpoint)
-        except (RLAnythingError, torch.OutOfMemoryError) as error:
+            with in_room(f"{args.checkpoint}: the GPU has no room"):
+                found = gpu.compare(args.checkpoint)
+        except RLAnythingError as error:
             sys.exit(f"bench: {error}")
         console.print(gpu.table(args.checkpoint, found))
     for size in [] if args.gpu else args.sizes:

@@ -21,7 +21,7 @@ from rlanything.runs.progress.ticker import clock
 _COLUMNS = (("rollouts", 11), ("proposals", 11), ("RM calls", 12), ("updates", 9))
 _COSTS = (("tokens read", 13), ("written", 10), ("memory", 11), ("hours", 9))
 _UNNAMED = "Memory and time depend on the device: name it with --device, e.g. --device H100 --devices 8"
-UPPER = Assumptions()
+_UPPER = Assumptions()
 _MORE = "More: --details (memory, phases, stages, assumptions), --config, --json"
 
 
@@ -30,7 +30,7 @@ def render(
     sizes: Mapping[str, Size],
     plans: Sequence[ArmPlan],
     found: Sequence[Estimate] = (),
-    given: Assumptions = UPPER,
+    given: Assumptions = _UPPER,
     root: Path = Path(),
 ) -> str:
     """The page. found: the estimates of the same arms on a device; none where the device is not known.

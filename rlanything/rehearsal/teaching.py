@@ -8,7 +8,7 @@ small stand-in therefore sees the loop's own prompts with right answers (`lesson
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -78,13 +78,13 @@ class StandIns:
         tokenizer: PreTrainedTokenizerBase,
     ) -> None:
         rows: list[Sequence[Row]] = []
-        for role in roles:
-            with self._sight(role, chosen, model) as seen:
+        with ExitStack() as open_eyes:
+            for role in roles:
+                seen = open_eyes.enter_context(self._sight(role, chosen, model))
                 with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
                     rows += self._rows(role, chosen, chat_model)
-                if role == roles[-1]:  # a model that reads pictures has one role
-                    steps = sum(self.lessons.factors.get(one, 1) for one in roles) * (self.steps or STEPS)
-                    self._teach(name, model, rows, steps, seen)
+            steps = sum(self.lessons.factors.get(role, 1) for role in roles) * (self.steps or STEPS)
+            self._teach(name, model, rows, steps, seen)  # a model that reads pictures has one role
 
     @contextmanager
     def _sight(self, role: str, chosen: Architecture, model: PreTrainedModel) -> Iterator[Sight | None]:

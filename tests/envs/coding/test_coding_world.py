@@ -226,10 +226,6 @@ def test_problems_and_programs_are_short(tasks: list[Task]) -> None:
 def test_validate_says_what_is_wrong(tasks: list[Task]) -> None:
     made, task = CodingFamily(), tasks[0]
     assert "is missing or unknown" in made.validate(Task("coding", task.instruction, {}))
-    for time_s in (0, 10**400, float("nan"), float("inf")):
-        assert "is not above 0" in made.validate(
-            Task("coding", task.instruction, {**task.payload, "time_s": time_s})
-        )
     assert "'alfworld' is not 'coding'" in made.validate(Task("alfworld", task.instruction, task.payload))
     assert "sentences" in made.validate(Task("coding", "Do something else.", task.payload))
     assert "sentences" in made.validate(_with(task, solution="print(1)"))

@@ -47,13 +47,7 @@ def holds(check: dict[str, Any], home: Path, items: Items) -> bool:
     kind = next(name for name in KINDS if name in check)
     try:
         return KINDS[kind](check, home, items)
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        zlib.error,
-        expat.ExpatError,
-    ):  # what the agent made of its files
+    except (OSError, ValueError, zlib.error, expat.ExpatError):  # what the agent made of its files
         return False
 
 
@@ -97,7 +91,7 @@ def _cell(check: dict[str, Any], home: Path, _items: Items) -> bool:
 def _first_sheet(path: Path) -> dict[tuple[str, str], str]:
     """(column, row) -> text of the cells of the first sheet of Gnumeric's format, packed or not.
 
-    Raises `OSError`, `ValueError`, `zlib.error`, `ExpatError`, and `LookupError` for an encoding that nobody knows.
+    Raises `OSError`, `ValueError`, also for an encoding that nobody knows, `zlib.error`, and `ExpatError`.
     """
     with path.open("rb") as opened:
         raw = opened.read(LARGEST_SHEET + 1)
@@ -106,7 +100,10 @@ def _first_sheet(path: Path) -> dict[tuple[str, str], str]:
     if len(raw) > LARGEST_SHEET:
         raise ValueError("the spreadsheet is too large")
     found = _Cells()
-    found.parser.Parse(raw, True)
+    try:
+        found.parser.Parse(raw, True)
+    except LookupError as error:
+        raise ValueError("an encoding that nobody knows") from error
     return found.texts
 
 
