@@ -169,7 +169,7 @@ def test_a_stuck_box_whose_process_ends_by_itself_is_killed(monkeypatch):
     monkeypatch.setattr(process_box, "CLOSE_S", 0.5)
     stuck = ProcessBox(["/bin/sh", "-c", "sleep 60; sleep 60"])
     monkeypatch.setattr(os, "kill", ends_before)
-    assert stuck.close() == ""
+    assert stuck.close() in ("", "Killed")  # the shell may still say what became of its child
     assert killed[-1] == stuck._process.pid
     assert stuck._process.returncode == -signal.SIGKILL
 
