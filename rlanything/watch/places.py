@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,15 +63,12 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
     with suppress(OSError):
         inside = sorted(folder.iterdir())
     for path in inside:
-        place = looked_through = False
-        with suppress(OSError):  # a folder that cannot be looked into hides no other
-            if path.is_symlink() or not path.is_dir():
-                continue
-            looked_through = path.name not in _SKIPPED
-            place = (path / ".rla").is_dir() or (path / "params.yaml").is_file()
-        if place:
+        # These functions say no of what cannot be looked into, so that it hides no other folder.
+        if os.path.islink(path) or not os.path.isdir(path):
+            continue
+        if os.path.isdir(path / ".rla") or os.path.isfile(path / "params.yaml"):
             yield path  # whatever its name: a workspace may be called `data`
-        elif looked_through:
+        elif path.name not in _SKIPPED:
             yield from _below(path, depth - 1)
 
 

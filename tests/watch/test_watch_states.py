@@ -51,14 +51,14 @@ def test_a_folder_that_cannot_be_looked_into_hides_no_other(tmp_path, monkeypatc
     for name in ("a", "b", "c"):
         (tmp_path / ".rla" / name).mkdir(parents=True)
         (tmp_path / ".rla" / name / "params.yaml").write_text("")
-    is_dir = Path.is_dir
+    stat = os.stat
 
-    def refused(path: Path) -> bool:
-        if path.parent.name == "b":
+    def refused(path, *args, **named):
+        if Path(path).parent.name == "b":
             raise PermissionError(13, "Permission denied", str(path))
-        return is_dir(path)
+        return stat(path, *args, **named)
 
-    monkeypatch.setattr(Path, "is_dir", refused)
+    monkeypatch.setattr(os, "stat", refused)
     assert [name for name, _ in places.roots(tmp_path)] == [".", "a", "c"]
 
 
