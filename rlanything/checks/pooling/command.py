@@ -50,14 +50,16 @@ def print_pooling(file: Path, root: Path, params: Path) -> None:
     for one in read:
         print(f"  {one.name}: {', '.join(one.panels)}")
     for compared in declared.comparisons:
-        print(f"  {compared.arm} over {compared.over}: {', '.join(declared.metrics)}{_bound(compared, read)}")
+        print(
+            f"  {compared.arm} over {compared.over}: {', '.join(declared.metrics)}{_bound(declared, compared, read)}"
+        )
 
 
-def _bound(compared: Compared, read: Sequence[Experiment]) -> str:
+def _bound(declared: Pooling, compared: Compared, read: Sequence[Experiment]) -> str:
     if compared.reward_above is None:
         return ""
-    both = [one for one in read if {compared.arm, compared.over} <= one.panels.keys()]
-    left = ", ".join(one.name for one in both if not one.counts(compared))
+    measured = [one for one in read if any(one.measures(compared, metric) for metric in declared.metrics)]
+    left = ", ".join(one.name for one in measured if not one.counts(compared))
     return f" (reward_above {compared.reward_above:g}; not pooled: {left or 'none'})"
 
 
