@@ -42,6 +42,8 @@ HEAD = 32
 
 WIDTH = 2 * HEAD
 """Width of a small stand-in's layers."""
+_CPU_FULL = "DefaultCPUAllocator: "
+"""In the words of the error where the memory of the CPU is short. It has no class of its own, as that of a GPU has."""
 
 _QWEN2 = (
     "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
@@ -67,8 +69,6 @@ _LLAMA = (
     "{{ message.content | trim }}<|eot_id|>{% endfor %}"
     "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
 )
-_CPU_FULL = "DefaultCPUAllocator: "
-"""In the words of the error where the memory of the CPU is short. It has no class of its own, as that of a GPU has."""
 _THOUGHTS = ("<think>", "</think>")
 """Tokens of their own, but no special ones: a decoded reply shows them."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from test_standins import SMALL, project  # noqa: F401  a fixture
+from rehearsal_cases import SMALL
 
 from rlanything.cli import main
 from rlanything.rehearsal import standins
 
 
-def test_a_rehearsal_that_was_ended_goes_on_with_the_same_command_alone(project, monkeypatch, capsys):  # noqa: F811
+def test_a_rehearsal_that_was_ended_goes_on_with_the_same_command_alone(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
     made = []
 
