@@ -31,7 +31,7 @@ from rlanything.engines.vllm.copying import DTYPES, CopyingEngine
 from rlanything.engines.vllm.engine import VllmEngine
 from rlanything.engines.vllm.probe import logprobs
 from rlanything.engines.vllm.served.engine import VllmServers
-from rlanything.engines.vllm.support import LORA
+from rlanything.engines.vllm.support import APART, MERGED
 
 ENGINES = {"vllm": VllmEngine, "vllm_servers": VllmServers}
 REPEATS = 3
@@ -64,7 +64,7 @@ def measure(
     """`merged` and `apart` -> what was measured. size: of `SIZES`."""
     models = two_models(size, dtype, rank)
     found = {}
-    for way in LORA:
+    for way in (MERGED, APART):
         say(f"{size}: {engine}, {way}")
         with opened(engine, models, way) as engines:
             updates = [updated(engines, models, turn) for turn in range(repeats)]
@@ -114,7 +114,7 @@ def updated(engines: Sequence[CopyingEngine], models: Sequence[PreTrainedModel],
 
 def bytes_sent(model: PreTrainedModel, way: str, dtype: str) -> int:
     """Bytes of an update: of the whole state in vLLM's number format, or of LoRA's weights as they are."""
-    if way == "apart":
+    if way == APART:
         return sum(value.nbytes for value in trained(model).values())
     return sum(value.numel() * DTYPES[dtype].itemsize for value in merged_state(model).values())
 

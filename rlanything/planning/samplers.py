@@ -57,7 +57,7 @@ def _check_vllm(config: Config) -> None:
     if train.accelerator == "mps":
         raise ConfigError("train.accelerator = 'mps': vLLM runs on cpu and cuda; use engine=transformers")
     try:
-        options = support.Options(**_own(support.Options, config))
+        support.Options(**_own(support.Options, config))
         serving = Serving(**_own(Serving, config))
         needed = serving.replicas * train.processes
         if 0 < len(serving.addresses) < needed:
@@ -74,8 +74,19 @@ def _check_vllm(config: Config) -> None:
             support.check_heads(sizes.hidden // sizes.heads, train.accelerator, advice)
     except UserError as error:
         raise ConfigError(f"engine: {error}") from None
-    if options.lora == support.APART:
+    if lora_apart(config):
         _check_lora(config)
+
+
+def lora_apart(config: Config) -> bool:
+    """Whether vLLM, in the process or in servers, is sent LoRA's weights alone. Raises `UserError`."""
+    from rlanything.engines.placement import Role, weight_bytes
+    from rlanything.engines.vllm import support
+
+    options = support.Options(**_own(support.Options, config))
+    halved = weight_bytes(config.train.precision, Role.FROZEN) == 2
+    own = "bfloat16" if halved else "float32"
+    return options.sends_apart(own if options.dtype == "auto" else options.dtype)
 
 
 def _check_lora(config: Config) -> None:

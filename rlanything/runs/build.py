@@ -16,6 +16,7 @@ from rlanything.engines import sources
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import families
+from rlanything.runs.layout import LoraCheckpoint
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -72,24 +73,39 @@ def load(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Model and tokenizer of a checkpoint. The model is on the configured device, in the number format of its role.
 
+    One that LoRA trained has its frozen weights, and LoRA's beside them, as while it trained.
+
     Raises `ConfigError`, also when the configured accelerator is missing.
     """
     from rlanything.engines import checkpoint as files
     from rlanything.engines.placement import exact_convolutions, placement
 
     place = placement(config.train, role)
+    whole = checkpoint.base if isinstance(checkpoint, LoraCheckpoint) else checkpoint
     try:
         model, tokenizer = files.load(
-            sources.source(checkpoint, root),
-            checkpoint.revision,
-            allow_pickle=checkpoint.allow_pickle,
+            sources.source(whole, root),
+            whole.revision,
+            allow_pickle=whole.allow_pickle,
             dtype=place.dtype,
         )
     except files.CheckpointError as error:
         raise ConfigError(str(error)) from None
     exact_convolutions()
     model.to(place.device)  # type: ignore[arg-type]  # transformers' wrapper hides Module.to
+    if isinstance(checkpoint, LoraCheckpoint):
+        put_lora(config, model, checkpoint, root)
     return model, tokenizer
+
+
+def put_lora(config: Config, model: PreTrainedModel, checkpoint: LoraCheckpoint, root: Path) -> None:
+    """Put the trained LoRA's weights beside the frozen ones, which the model has. Raises `ConfigError`."""
+    from rlanything.engines.lora.files import load_lora
+    from rlanything.engines.lora.injection import inject
+
+    role = checkpoint.role
+    inject(model, config.learn.lora[role], 0, f"learn.{role}.lora")
+    load_lora(model, root / checkpoint.lora)
 
 
 def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:

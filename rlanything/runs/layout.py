@@ -5,10 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import Checkpoint
+from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
 from rlanything.files.records import read_lines
+
+LORA = "lora"
+"""The folder of a finished run with LoRA's weights alone, in peft's format."""
+
+
+class LoraCheckpoint(Checkpoint):
+    """A checkpoint that LoRA trained. `path` has the merged weights, in float32.
+
+    In bfloat16 these would lose the products that are small beside their weights, so a model is made of the other two:
+
+    base: what its frozen weights are read from.
+    lora: the folder of LoRA's weights alone, from the project's root.
+    role: `policy` or `reward`.
+    """
+
+    base: Checkpoint
+    lora: str
+    role: str
 
 
 @dataclass(frozen=True)
@@ -102,9 +120,17 @@ def read_tasks(path: Path) -> list[Task]:
     return tasks
 
 
-def trained_reward(root: Path, arm: str, seed: int) -> Checkpoint:
-    """The reward model that a seed of an arm has trained. Raises `ConfigError` when there is none."""
-    folder = Layout(root).run(arm, seed) / "checkpoints" / "reward"
+def trained(config: Config, root: Path, arm: str, seed: int, role: str) -> Checkpoint:
+    """The model that a seed of an arm has trained as `role`, `policy` or `reward`.
+
+    Raises `ConfigError` when there is none.
+    """
+    run = Layout(root).run(arm, seed)
+    folder = run / "checkpoints" / role
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")
-    return Checkpoint(path=str(folder.relative_to(root)))
+    path = str(folder.relative_to(root))
+    if role not in config.learn.lora:
+        return Checkpoint(path=path)
+    base: Checkpoint = getattr(config.model, role)
+    return LoraCheckpoint(path=path, base=base, lora=str((run / LORA / role).relative_to(root)), role=role)

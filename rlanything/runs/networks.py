@@ -21,9 +21,8 @@ from rlanything.engines.lora.sharing import twin
 from rlanything.engines.placement import SHARDED, Role
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.runs import build
+from rlanything.runs.layout import LORA, LoraCheckpoint
 
-LORA = "lora"
-"""The folder of a finished run with LoRA's weights alone, in peft's format."""
 Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 See = Callable[[Checkpoint, PreTrainedModel], Sight | None]
 """How a model that was loaded from a checkpoint is shown pictures."""
@@ -56,7 +55,7 @@ class Model:
         if has_lora(self.sampled):
             take_over(self.sampled, weights)
             merge(self.sampled, self.whole)
-            save_lora(self.sampled, folder / LORA / name, self.source.path)
+            save_lora(self.sampled, folder / LORA / name, _base(self.source).path)
         else:
             Module.to(self.whole, "cpu", self.network.dtype)
             self.whole.load_state_dict(weights)
@@ -80,10 +79,13 @@ class Networks:
 
     def frozen(self, source: Checkpoint) -> Loaded:
         """A network that does not train, and its tokenizer. Raises `ConfigError`."""
-        if source in self._shared:
-            network, tokenizer = self._shared[source]
-            return twin(network), tokenizer
-        return build.load(self._config, source, self._root, Role.FROZEN)
+        if _base(source) not in self._shared:
+            return build.load(self._config, source, self._root, Role.FROZEN)
+        base, tokenizer = self._shared[_base(source)]
+        network = twin(base)
+        if isinstance(source, LoraCheckpoint):
+            build.put_lora(self._config, network, source, self._root)
+        return network, tokenizer
 
     def still(self, source: Checkpoint, see: See | None = None) -> Model:
         """A model that does not train. Raises `ConfigError`."""
@@ -95,9 +97,9 @@ class Networks:
         config = self._config
         sharded = config.train.strategy == SHARDED
         if name in config.learn.lora:
-            whole, tokenizer = self._shared_frozen(source)
-            network = self._low_rank(whole, name)
-            sampled = self._low_rank(whole, name) if sharded else network
+            whole, tokenizer = self._shared_frozen(_base(source))
+            network = self._low_rank(whole, name, source)
+            sampled = self._low_rank(whole, name, source) if sharded else network
         else:
             network, tokenizer = build.load(config, source, self._root, Role.TRAINED)
             sampled = build.load(config, source, self._root, Role.FROZEN)[0] if sharded else network
@@ -116,10 +118,16 @@ class Networks:
             self._shared[source] = base.requires_grad_(False), tokenizer
         return self.frozen(source)
 
-    def _low_rank(self, frozen: PreTrainedModel, name: str) -> PreTrainedModel:
-        """A model with LoRA's weights of its own, which shares the frozen ones."""
+    def _low_rank(self, frozen: PreTrainedModel, name: str, source: Checkpoint) -> PreTrainedModel:
+        """A model with LoRA's weights of its own, which shares the frozen ones.
+
+        Where LoRA trained the source, training goes on from its weights.
+        """
         network, settings = twin(frozen), self._config.learn.lora[name]
-        inject(network, settings, derive_seed(self._seed, "lora", name), f"learn.{name}.lora")
+        if isinstance(source, LoraCheckpoint):
+            build.put_lora(self._config, network, source, self._root)
+        else:
+            inject(network, settings, derive_seed(self._seed, "lora", name), f"learn.{name}.lora")
         return network
 
     def _model(
@@ -134,3 +142,8 @@ class Networks:
         seen = see(source, sampled) if see else None
         chat = self._engines.enter_context(build.chat_model(self._config, sampled, tokenizer, seen))
         return Model(source, *networks, tokenizer, chat)
+
+
+def _base(source: Checkpoint) -> Checkpoint:
+    """What the frozen weights of a model that LoRA trained are read from; otherwise the checkpoint itself."""
+    return source.base if isinstance(source, LoraCheckpoint) else source

@@ -26,7 +26,7 @@ from rlanything.loop.rollout import RolloutWorker
 from rlanything.loop.share import shared
 from rlanything.rewards.kind import RewardKind, kind_of
 from rlanything.runs import build
-from rlanything.runs.layout import Layout, trained_reward
+from rlanything.runs.layout import Layout, trained
 from rlanything.runs.networks import Model, Networks, See
 from rlanything.runs.panels import Curve
 
@@ -146,7 +146,7 @@ def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint
     """The initial reward model: the base model, or the one that the arm in `reward_from` has trained."""
     if arm.reward_from is None:
         return config.model.reward
-    return trained_reward(run.root, arm.reward_from, run.seed)
+    return trained(config, run.root, arm.reward_from, run.seed, "reward")
 
 
 def _module(

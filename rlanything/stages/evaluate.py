@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.config import BASE, BASE_COOLED, CONTROLS, Checkpoint, Config
-from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import keyed
@@ -15,7 +14,7 @@ from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.reader import read_objects
 from rlanything.files.records import write_json
-from rlanything.runs.layout import Layout, trained_reward
+from rlanything.runs.layout import Layout, trained
 from rlanything.runs.workers import side_by_side
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN, of_arm
 
@@ -28,8 +27,9 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     with locks.stage(root, of_arm(EVALUATE, arm), place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
-        base = (config.model.policy, config.model.reward) if arm in CONTROLS else ()
-        with sources.unchanged(root, *base, config.evaluate.solver):
+        frozen = arm in CONTROLS or config.learn.lora  # LoRA's weights are measured beside the frozen ones
+        read = (config.model.policy, config.model.reward) if frozen else ()
+        with sources.unchanged(root, *read, config.evaluate.solver):
             results = _measure(config, root, arm)
         write_json(place, {"arm": arm, **results})
     print(f"evaluate: {arm}: {counted(config.train.seeds, 'seed')}")
@@ -100,7 +100,9 @@ def pair_of(config: Config, layout: Layout, arm: str, seed: int) -> tuple[Checkp
     if arm != BASE and config.judge_for(config.arm(arm)).is_oracle:
         return policy, None
     source = None if arm == BASE else config.judge_of(arm)
-    return policy, config.model.reward if source is None else trained_reward(layout.root, source, seed)
+    return policy, config.model.reward if source is None else trained(
+        config, layout.root, source, seed, "reward"
+    )
 
 
 def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint:
@@ -111,10 +113,7 @@ def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint
     if arm == BASE:
         return config.model.policy
     config.arm(arm)
-    folder = layout.run(arm, seed) / "checkpoints" / "policy"
-    if not folder.is_dir():
-        raise ConfigError(f"{folder.parent}: no such folder; train first with `rlanything train --arm {arm}`")
-    return Checkpoint(path=str(folder.relative_to(layout.root)))
+    return trained(config, layout.root, arm, seed, "policy")
 
 
 def _accepted(layout: Layout, arm: str, seed: int) -> int:

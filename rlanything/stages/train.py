@@ -17,7 +17,7 @@ from rlanything.runs import families, provenance, timings
 from rlanything.runs.build import fetch_commit, first_process
 from rlanything.runs.fingerprint import Origin, checkpoints, made_from
 from rlanything.runs.folder import RunFolder, place
-from rlanything.runs.layout import Layout, trained_reward
+from rlanything.runs.layout import Layout, trained
 from rlanything.runs.resuming import divisions, origins
 from rlanything.runs.workers import run_all
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
@@ -93,7 +93,7 @@ def _check_source(config: Config, root: Path, arm: str) -> None:
     source = config.arm(arm).reward_from
     if source is not None:
         for seed in range(config.train.seeds):
-            trained_reward(root, source, seed)
+            trained(config, root, source, seed, "reward")
 
 
 def _check_launch(config: Config, arm: str) -> None:

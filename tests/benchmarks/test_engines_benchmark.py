@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.engines import __main__ as command
-from benchmarks.engines import gpu, lora
+from benchmarks.engines import gpu, lora, rounding
 from benchmarks.engines.measure import measure, model_of
 from benchmarks.plan.checkpoints import made
 from benchmarks.sampling import Workload
@@ -25,6 +25,17 @@ def test_every_installed_engine_does_the_same_work():
     )
     assert all(one.best > 0 and one.equal == 1.0 for kind in found.values() for one in kind.values())
     assert command.table("0.4M", found).row_count == 3 * len(known)
+
+
+def test_rounded_sums_lose_first_steps_and_rounded_factors_do_not(capsys):
+    few, many = rounding.measure(3), rounding.measure(300)
+    assert few["merged"].kept < 0.2 < 0.9 < many["merged"].kept
+    assert few["merged"].error > 0.9
+    for found in (few, many):
+        assert abs(found["apart"].kept - 1) < 0.01
+        assert found["apart"].error < 0.01
+    rounding.main([])
+    assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]) == 8
 
 
 def test_both_ways_to_send_lora_do_the_same_work():

@@ -70,13 +70,31 @@ def test_what_servers_cannot_run_is_refused(installed, override, words):
 def test_a_rank_that_vllm_does_not_take_apart_is_refused_by_its_key(installed):
     wide = ["scale=single-gpu", "learn.reward.lora={rank: 513}"]
     for engine in ("vllm", "vllm_servers"):
-        config = parse(compose.compose([*wide, f"engine={engine}", "engine.lora=apart"], ROOT))
-        with pytest.raises(
-            ConfigError,
-            match=r"^learn\.reward\.lora\.rank = 513: vLLM takes .* rank 512.*engine\.lora=merged",
-        ):
-            samplers.check(config)
-        samplers.check(parse(compose.compose([*wide, f"engine={engine}"], ROOT)))
+        for apart in ("engine.lora=apart", "engine.dtype=bfloat16"):
+            config = parse(compose.compose([*wide, f"engine={engine}", apart], ROOT))
+            with pytest.raises(
+                ConfigError,
+                match=r"^learn\.reward\.lora\.rank = 513: vLLM takes .* rank 512.*engine\.lora=merged",
+            ):
+                samplers.check(config)
+        for merged in ("engine.lora=merged", "engine.dtype=float32"):
+            samplers.check(parse(compose.compose([*wide, f"engine={engine}", merged], ROOT)))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "apart"),
+    [
+        ([], True),  # scale=single-gpu has bf16-mixed, where frozen weights are bfloat16
+        (["engine.dtype=float32"], False),
+        (["engine.lora=merged"], False),
+        (["train.precision=32-true"], False),
+        (["train.precision=32-true", "engine.dtype=bfloat16"], True),
+        (["train.precision=32-true", "engine.lora=apart"], True),
+    ],
+)
+def test_loras_weights_are_sent_alone_where_rounded_sums_would_lose_them(overrides, apart):
+    config = parse(compose.compose(["scale=single-gpu", "engine=vllm", *overrides], ROOT))
+    assert samplers.lora_apart(config) is apart
 
 
 def test_servers_leave_the_process_group_to_the_trainer(installed):

@@ -72,8 +72,9 @@ class CopyingEngine(ABC, Generic[S]):
         self._context: int = self._config.max_position_embeddings
         default = probe.TOLERANCE[self._dtype]
         tolerance = default if options.tolerance is None else options.tolerance
+        self._apart = options.sends_apart(self._format)
         self._rank = 0
-        if options.lora == support.APART and has_lora(model):
+        if self._apart and has_lora(model):
             self._rank = support.rank_for(lora_rank(model), "the rank of LoRA")
         as_it_is = self._dtype == torch.float32 if self._rank else not has_lora(model)
         exact = self._dtype == model.dtype and as_it_is
@@ -82,11 +83,16 @@ class CopyingEngine(ABC, Generic[S]):
         self._version = self._loads = 0
         self._closed = False
 
+    @property
+    def _format(self) -> str:
+        """The number format of vLLM's copy."""
+        return str(self._dtype).removeprefix("torch.")
+
     def _settings(self, cache_bytes: int) -> Settings:
         """How vLLM is started with so much memory for keys and values."""
         return Settings(
             device=self._model.device.type,
-            dtype=str(self._dtype).removeprefix("torch."),
+            dtype=self._format,
             context=self._context,
             max_batch=self._options.max_batch,
             max_batched_tokens=self._options.max_batched_tokens,

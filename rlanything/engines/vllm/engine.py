@@ -47,7 +47,7 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         prefix_caching: bool = True,
         eager: bool = True,
         tolerance: float | None = None,
-        lora: str = "merged",
+        lora: str = "auto",
         eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
@@ -55,7 +55,7 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         )
         support.check_installed()
         super().__init__(model, tokenizer, options, eyes)
-        self._base = bases.join(self, model, options, self._rank) if lora == support.APART else None
+        self._base = bases.join(self, model, options, self._rank) if self._apart else None
         SHARED.join(self._holder)
 
     @property

@@ -17,9 +17,9 @@ KEY = "rlanything"
 """The name of our arguments among a request's `extra_args`."""
 FORMATS = ("auto", "float32", "bfloat16")
 """What `dtype` can be; `auto`: the module's own number format."""
-APART = "apart"
-"""What `lora` is where LoRA's weights are sent alone."""
-LORA = ("merged", APART)
+MERGED, APART = "merged", "apart"
+"""What a model that LoRA trains is sent as: the whole, or LoRA's weights alone."""
+LORA = ("auto", MERGED, APART)
 """What `lora` can be."""
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks of LoRA that vLLM can be started with. A smaller rank fits into a larger one."""
@@ -98,7 +98,7 @@ class Options:
         CPU has none, with either value.
     tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
     lora: `merged`: a model that LoRA trains is sent as a whole, with its products added. `apart`: vLLM has the frozen
-        weights once, and is sent LoRA's alone.
+        weights once, and is sent LoRA's alone. `auto`: see `sends_apart`.
 
     Raises `UnsupportedError` for values that are not allowed.
     """
@@ -110,7 +110,14 @@ class Options:
     prefix_caching: bool = True
     eager: bool = True
     tolerance: float | None = None
-    lora: str = "merged"
+    lora: str = "auto"
+
+    def sends_apart(self, dtype: str) -> bool:
+        """Whether LoRA's weights are sent alone to a vLLM that computes in a number format.
+
+        `auto` does so in bfloat16. There a sum is rounded back to the frozen weight when the product is small beside it,
+        so most of the first updates would be lost (docs/lora.md)."""
+        return self.lora == APART or (self.lora == "auto" and dtype == "bfloat16")
 
     def __post_init__(self) -> None:
         self._check_types()

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 
 from rlanything.config import Config
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
-from rlanything.engines.vllm.support import APART
 from rlanything.planning.costs.activations import activations
 from rlanything.planning.costs.low_rank import lora_weights, sharing
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
-from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
+from rlanything.planning.samplers import NATIVE, SERVERS, VLLM, lora_apart
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
@@ -114,7 +113,7 @@ def _counted(
     vLLM in the trainer's process has frozen weights once where LoRA's are kept apart.
     """
     counted = {name: sizes[name].parameters for name in used}
-    if config.engine[TARGET] == VLLM and config.engine.get("lora") == APART:
+    if config.engine[TARGET] == VLLM and lora_apart(config):
         counted = {name: 0 if name in shared else count for name, count in counted.items()}
         for name, lora in config.learn.lora.items():
             if name in counted:

@@ -67,8 +67,9 @@ def test_vllm_in_the_trainers_process_has_the_frozen_weights_once_where_loras_ar
 
     whole, own = 2 * 1_543_714_304, 2 * 18_464_768
     three = {"policy": whole, "reward": whole, "adapter": whole}
-    assert copies("engine=vllm") == three
-    assert copies("engine=vllm", "engine.lora=apart") == {"policy": whole + own, "reward": own}
+    assert copies("engine=vllm", "engine.lora=merged") == three
+    for apart in ("engine.lora=apart", "engine.lora=auto"):
+        assert copies("engine=vllm", apart) == {"policy": whole + own, "reward": own}
     assert copies("engine=vllm_servers", "engine.lora=apart") == three
 
 

@@ -57,7 +57,7 @@ class VllmServers(CopyingEngine[Fleet]):
         prefix_caching: bool = True,
         eager: bool = True,
         tolerance: float | None = None,
-        lora: str = "merged",
+        lora: str = "auto",
         replicas: int = 1,
         addresses: Sequence[str] = (),
         folder: str | None = None,
