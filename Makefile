@@ -220,8 +220,8 @@ test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vl
 
 # vLLM is that of .rla/vllm, or else that of .venv. Where there is none, its tests are skipped.
 test-gpu: install-dev  ## Run the tests that need an NVIDIA GPU (TORCH=... for a build of torch that has CUDA)
-	python -m pytest -m "not slow" -n 4 tests/gpu --ignore tests/gpu/test_gpu_vllm.py
-	$(or $(wildcard .rla/vllm/bin/python),python) -m pytest -m "not slow" -rs tests/gpu/test_gpu_vllm.py
+	python -m pytest -m "not slow" -n 4 tests/gpu --ignore-glob 'tests/gpu/test_gpu_vllm*.py'
+	$(or $(wildcard .rla/vllm/bin/python),python) -m pytest -m "not slow" -rs tests/gpu/test_gpu_vllm*.py
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
 	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)

@@ -49,7 +49,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         metavar="NAME",
         help="with --gpu: of experiments/model/sizes.json; default: %(default)s",
     )
+    parser.add_argument(
+        "--lora", action="store_true", help="with --gpu: vLLM with LoRA too, merged and apart"
+    )
     args = parser.parse_args(argv)
+    if args.lora and not args.gpu:
+        parser.error("--lora: goes with --gpu; on a CPU: python -m benchmarks.engines.lora")
     if args.gpu and not torch.cuda.is_available():
         parser.error("--gpu: PyTorch finds no NVIDIA GPU here; nothing was measured")
     for size in args.sizes:
@@ -61,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.gpu:
         try:
             with in_room(f"{args.checkpoint}: the GPU has no room"):
-                found = gpu.compare(args.checkpoint)
+                found = gpu.compare(args.checkpoint, lora=args.lora)
         except RLAnythingError as error:
             sys.exit(f"bench: {error}")
         console.print(gpu.table(args.checkpoint, found))

@@ -24,8 +24,11 @@ from transformers import PreTrainedModel
 from benchmarks.machine import say
 from benchmarks.plan.checkpoints import made
 from benchmarks.sampling import endless_tokenizer
+from rlanything.config import LoraConfig
 from rlanything.core.protocols import Engine
 from rlanything.core.types import Request
+from rlanything.engines.lora.injection import inject
+from rlanything.engines.lora.sharing import twin
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB
@@ -87,12 +90,20 @@ def _transformers(model: PreTrainedModel, asked: Asked) -> Engine:
     return TransformersEngine(model, endless_tokenizer(), max_batch=asked.count)
 
 
-def _vllm(model: PreTrainedModel, asked: Asked, *, eager: bool) -> Engine:
-    """Its cache holds all requests at once, and at least one of the model's full context."""
+def _vllm(model: PreTrainedModel, asked: Asked, *, eager: bool, lora: str | None = None) -> Engine:
+    """Its cache holds all requests at once, and at least one of the model's full context.
+
+    lora: how vLLM is sent LoRA's weights of rank 16 beside every matrix (`support.LORA`); None: there are none.
+    """
     longest = asked.count * (asked.trunk + asked.tail + asked.reply)
     most = max(longest, model.config.get_text_config().max_position_embeddings)
     cache = 1.1 * most * token_bytes(model, model.dtype) / GIB
-    return VllmEngine(model, endless_tokenizer(), max_batch=asked.count, cache_gib=cache, eager=eager)
+    options = {"max_batch": asked.count, "cache_gib": cache, "eager": eager}
+    if lora is None:
+        return VllmEngine(model, endless_tokenizer(), **options)
+    low_rank = twin(model.requires_grad_(False))
+    inject(low_rank, LoraConfig(), 0, "lora")
+    return VllmEngine(low_rank, endless_tokenizer(), **options, lora=lora)
 
 
 TRANSFORMERS = "transformers"
@@ -101,6 +112,11 @@ ENGINES: dict[str, Opening] = {
     "vllm, eager": partial(_vllm, eager=True),
     "vllm, graphs": partial(_vllm, eager=False),
 }
+LORA: dict[str, Opening] = {
+    f"vllm, graphs, LoRA {way}": partial(_vllm, eager=False, lora=way)
+    for way in (support.MERGED, support.APART)
+}
+"""Measured with `--lora`. With merged weights vLLM does the work of a model without LoRA."""
 
 
 def checkpoints() -> list[str]:
@@ -109,10 +125,10 @@ def checkpoints() -> list[str]:
     return [name for name, fields in known.items() if "vision_config" not in fields]
 
 
-def compare(name: str) -> dict[str, Timed]:
-    """Every engine that is installed, on this machine's GPU. name: of a checkpoint."""
+def compare(name: str, *, lora: bool = False) -> dict[str, Timed]:
+    """Every engine that is installed, on this machine's GPU. name: of a checkpoint. lora: also vLLM with LoRA."""
     model, _ = made(name, torch.bfloat16, torch.device("cuda"))
-    engines = dict(ENGINES)
+    engines = ENGINES | LORA if lora else dict(ENGINES)
     try:
         support.check_installed()
     except support.UnsupportedError as error:

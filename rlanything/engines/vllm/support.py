@@ -115,8 +115,9 @@ class Options:
     def sends_apart(self, dtype: str) -> bool:
         """Whether LoRA's weights are sent alone to a vLLM that computes in a number format.
 
-        `auto` does so in bfloat16. There a sum is rounded back to the frozen weight when the product is small beside it,
-        so most of the first updates would be lost (docs/lora.md)."""
+        `auto` does so in bfloat16. There a sum is rounded back to the frozen weight when the product is small beside
+        it, so most of the first updates would be lost (docs/lora.md).
+        """
         return self.lora == APART or (self.lora == "auto" and dtype == "bfloat16")
 
     def __post_init__(self) -> None:
