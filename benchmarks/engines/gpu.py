@@ -152,6 +152,7 @@ def measure(
         finally:
             engine.close()
         found[name] = Timed(first, seconds, tokens)
+        say(f"{name}: {first:.2f} s with its start, then {seconds:.2f} s, {found[name].speed:,.0f} tokens/s")
         gc.collect()
     return found
 
