@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything import targets
+from rlanything.buffer.views.find.places import WORKSPACES
 from rlanything.config import load
 from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
@@ -22,7 +23,7 @@ from rlanything.core.types import Task, Trajectory
 from rlanything.loop.episodes import deadline
 from rlanything.planning.compose import PARAMS
 from rlanything.rewards.kind import name_of
-from rlanything.rollouts.runs import WORKSPACES, NamedRun
+from rlanything.rollouts.runs import NamedRun
 
 SECONDS = 60.0
 """That all answers about one episode may take."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from rlanything.buffer.views.find.names import RUNS
+from rlanything.buffer.views.find.places import RUNS, arm_and_seed, in_training, project
 from rlanything.buffer.views.find.runs import find_runs
 from rlanything.config import ArmConfig, Checkpoint, Config
 from rlanything.config.algorithm import JudgeConfig, SignalsConfig
@@ -20,9 +19,6 @@ from rlanything.files.reader import read_object
 from rlanything.repro import run_rules
 from rlanything.repro.stored import StoredRun
 from rlanything.runs.resuming import origins
-
-WORKSPACES = Path(".rla")
-LIVE = WORKSPACES / "live"
 
 
 class NoRun(ConfigError):
@@ -59,7 +55,7 @@ class NamedRun:
     @property
     def name(self) -> str:
         """Arm and seed, e.g. full/seed-0."""
-        return "/".join(self.stored.folder.parts[-2:])
+        return arm_and_seed(self.stored.folder)
 
     @property
     def arm(self) -> str:
@@ -84,9 +80,14 @@ def find_all(name: str, root: Path) -> list[NamedRun]:
 
 
 def _all(name: str, root: Path) -> list[Path]:
+    """The folders of the runs that a name means. Before a colon stands a workspace, or the folder of a project."""
+    where, colon, rest = name.partition(":")
+    within = project(where, root) if colon else None
+    if within is not None:
+        return _all(rest, within)
     folders = _named(name, root)
     if not folders:
-        there = [*find_runs(root / RUNS), *_live(root)]
+        there = [*find_runs(root / RUNS), *in_training(root)]
         known = {_short(run, root) for run in there} | {run.parent.name for run in there}
         raise NoRun(f"no run {name!r}: {unknown_run(name, known)}")
     return folders
@@ -149,20 +150,7 @@ def _named(name: str, root: Path) -> list[Path]:
         if found:
             return found
     short = name.removeprefix(f"{RUNS}/").strip("/")
-    return [run for run in _live(root) if short in ("/".join(run.parts[-2:]), run.parent.name)]
-
-
-def _live(root: Path) -> list[Path]:
-    """The runs in training, the newest first. A hidden folder is one that is being removed."""
-    keys = sorted((root / LIVE).glob("[!.]*"), key=_changed, reverse=True)
-    return [run for key in keys for run in find_runs(key)]
-
-
-def _changed(folder: Path) -> float:
-    """When a folder was changed; 0 for one that is gone: a training that ends renames its own while this looks."""
-    with suppress(OSError):
-        return folder.stat().st_mtime
-    return 0.0
+    return [run for run in in_training(root) if short in (arm_and_seed(run), run.parent.name)]
 
 
 def _short(folder: Path, root: Path) -> str:

@@ -30,6 +30,8 @@ from rlanything.buffer import (
     snapshot_path,
     write_snapshot,
 )
+from rlanything.buffer.views import diff
+from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.runs import find_runs, open_run
 from rlanything.buffer.views.history.verification import check_decision
 from rlanything.core.adaptation import AcceptanceRule, outside_band
@@ -166,6 +168,72 @@ def test_every_command_takes_it(on_its_way, capsys):
     ):
         assert command(*words) == 0
     assert "every record holds" in capsys.readouterr().out
+
+
+def test_a_run_in_training_has_the_name_that_it_will_have(on_its_way, capsys):
+    live, finished, _ = on_its_way
+    for name in ("full/seed-0", "runs/full/seed-0", "full"):
+        assert find(name).buffer == finished.at(1)
+    assert find("full/seed-0@0").iteration == 0
+    assert command("ls") == 0
+    assert "full/seed-0" in capsys.readouterr().out
+    assert command("diff", "full/sed-0") == 2
+    assert "nearest: full/seed-0" in capsys.readouterr().err
+    shutil.copytree(live.path, ".rla/live/1f/full/seed-1")
+    with pytest.raises(TaskBufferError, match="nearest: full/seed-1, full/seed-0"):
+        find("full")
+    write_house(live.path.parents[4])
+    assert find("full/seed-0").buffer == finished.latest, "a finished run comes before one in training"
+
+
+@pytest.fixture
+def workspaces(tmp_path):
+    """A project with two workspaces, `bold` with both runs and `calm` with one, and a trial: each has its own band."""
+    (tmp_path / "params.yaml").write_text("adaptation: {alpha_low: 0.2, alpha_high: 0.8}\n")
+    for place, low in ((".rla/bold", 0.4), (".rla/calm", 0.3), ("sweeps/band/trials/0001", 0.1)):
+        write_house(tmp_path / place)
+        (tmp_path / place / "params.yaml").write_text(f"adaptation: {{alpha_low: {low}, alpha_high: 0.8}}\n")
+    shutil.rmtree(tmp_path / ".rla/calm/runs/full/seed-0")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "low"),
+    [
+        (".rla/bold/runs/full/seed-0", 0.4),
+        (".rla/bold/runs/full/seed-0/buffer/iter_0001.jsonl", 0.4),
+        ("bold:full/seed-0@1", 0.4),
+        ("calm", 0.3),
+        ("sweeps/band/trials/0001/runs/full/seed-1", 0.1),
+        ("sweeps/band/trials/0001:full/seed-1", 0.1),
+    ],
+)
+def test_a_run_is_judged_by_the_band_of_its_own_project(workspaces, name, low):
+    assert find(name, workspaces).rule.alpha_low == low
+
+
+def test_runs_of_two_workspaces_are_compared_by_their_names(workspaces, capsys):
+    assert command("diff", "bold:full/seed-1", "calm:full/seed-1", root=workspaces) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("bold:full/seed-1@2 -> calm:full/seed-1@2\n")
+    assert "inside the band [0.40, 0.80]:" in said
+    assert "-> [0.30, 0.80]:" in said
+    assert find(find("bold:full/seed-1@1", workspaces).name, workspaces).iteration == 1
+    page = diff("calm", "bold", root=workspaces)
+    assert (page["a"]["name"], page["b"]["name"]) == ("calm:full/seed-1@2", "bold:full/seed-1@2")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["diff", "bold", "calm"], "take bold:full/seed-0 or bold:full/seed-1"),
+        (["show", "bold:full/sed-1", "0"], "no run 'full/sed-1' in bold; nearest: full/seed-1"),
+        (["diff", "bolt:full/seed-1", "calm"], "no run 'bolt:full/seed-1'; nearest: bold"),
+    ],
+)
+def test_a_name_that_no_workspace_has_is_answered_with_the_nearest(workspaces, capsys, words, message):
+    assert command(*words, root=workspaces) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_run_that_was_started_and_published_nothing(tmp_path):

@@ -132,6 +132,18 @@ def test_what_is_unknown_names_the_nearest(root, capsys, words, said):
     assert said in capsys.readouterr().err
 
 
+def test_a_run_of_a_workspace_is_named_after_it(root, capsys):
+    workspace = root / ".rla" / "bold"
+    workspace.mkdir(parents=True)
+    (root / "runs").rename(workspace / "runs")
+    (root / "provenance").rename(workspace / "provenance")
+    (workspace / "params.yaml").write_text("{}")
+    assert main(["--root", str(root), "rollouts", "show", f"bold:{ARM}"]) == 0
+    assert capsys.readouterr().out.startswith(f"{ARM}/{SEED}  iteration 1, slot ")
+    assert main(["--root", str(root), "rollouts", "show", "bold:ful"]) == 2
+    assert "no run 'ful': unknown; did you mean 'full'?" in capsys.readouterr().err
+
+
 def test_an_iteration_without_rollouts_and_a_rollout_that_stands_twice_are_clear_errors(root, capsys):
     path = root / "runs" / ARM / SEED / "rollouts" / "iter_0001.jsonl.gz"
     lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)

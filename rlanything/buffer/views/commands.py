@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
-from rlanything.buffer.views.find.names import RUNS, find
+from rlanything.buffer.views.find.names import find
+from rlanything.buffer.views.find.places import RUNS, arm_and_seed, in_training, on_disk
 from rlanything.buffer.views.find.runs import find_runs
 from rlanything.buffer.views.find.source import Source
 from rlanything.core.adaptation import AcceptanceRule
@@ -32,18 +33,18 @@ def ls(
 ) -> dict[str, Any] | list[dict[str, Any]]:
     """The slots of the run `where`, or the list of runs below the folder `where`. Raises `TaskBufferError`.
 
-    iteration: of the run; None: the one that `where` names, else the last.
+    iteration: of the run; None: the one that `where` names, else the last. The list of a project's runs has those in
+    training too, but for those that are finished.
     """
     from rlanything.buffer.views.history.slots import run_page, run_row
 
-    path = next((p for p in (root / where, root / RUNS / where) if p.is_dir()), None)
-    runs = find_runs(path) if path else []
-    if path is None or runs == [path] or not runs:
+    below = _runs_below(where, root)
+    if not below:
         found = find(where, root)
         return run_page(where, found.run_buffer, found.iteration if iteration is None else iteration, changed)
     if changed:
-        raise TaskBufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
-    return [run_row(run.relative_to(path).as_posix(), run, iteration) for run in runs]
+        raise TaskBufferError(f"{where} holds {len(below)} runs; --changed needs one of them")
+    return [run_row(name, run, iteration) for name, run in below.items()]
 
 
 def show(where: str, target: str, *, iteration: int | None = None, root: Path = Path()) -> dict[str, Any]:
@@ -81,6 +82,17 @@ def drift(name: str, *, seed: int = 0, root: Path = Path()) -> dict[str, Any]:
     from rlanything.buffer.views.history.drift import drift_page
 
     return drift_page(find(name, root), seed)
+
+
+def _runs_below(where: str, root: Path) -> dict[str, Path]:
+    """The runs below a folder, by their paths below it; none where it is a run itself."""
+    path = on_disk(where, root)
+    runs = find_runs(path) if path else []
+    named = {run.relative_to(path).as_posix(): run for run in runs if path and run != path}
+    if where == str(RUNS):
+        training = {arm_and_seed(run): run for run in reversed(in_training(root))}
+        named |= {name: run for name, run in training.items() if name not in named}
+    return named
 
 
 def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlanything.buffer.views.find.names import RUNS
+from rlanything.buffer.views.find.places import RUNS
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.files.yaml_file import read_mapping

@@ -2,7 +2,8 @@
 
     runs/full/seed-0    full/seed-0@12    iter_0012.jsonl    tasks.parquet    HEAD~2    bold-try:full/seed-0@12
 
-A run without `@N` means the end of the run. A revision without a run means its first run whose tasks changed.
+A run without `@N` means the end of the run, or the last published iteration of one in training. Before the colon stands
+a workspace, or else a revision. A revision without a run means its first run whose tasks changed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,17 @@ from typing import Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.storage import snapshot_iteration
+from rlanything.buffer.views.find.places import (
+    PARAMS,
+    RUNS,
+    arm_and_seed,
+    on_disk,
+    project,
+    project_names,
+    project_of,
+    run_names,
+    short_name,
+)
 from rlanything.buffer.views.find.revision import Revision, kept_in, known_revisions, nearest
 from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.views.find.source import PARQUET, Source
@@ -20,8 +32,6 @@ from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.errors import NO_RUN
 from rlanything.files.reader import read_text
 
-RUNS = Path("runs")
-"""Where a project's runs lie. A run may be named by its path below this folder."""
 _AT = re.compile(r"(.+)@(\d{1,9})")
 
 
@@ -32,12 +42,12 @@ def find(name: str, root: Path = Path(), prefer: str = "") -> Source:
     """
     match = _AT.fullmatch(name)
     base, iteration = (match[1], int(match[2])) if match else (name, None)
-    for path in (root / base, root / RUNS / base):
-        if path.is_file():
-            return _file(base, path, iteration, root)
-        if path.is_dir():
-            return _on_disk(base, path, iteration, root)
-    return _at_revision(base, iteration, root, prefer)
+    path = on_disk(base, root)
+    if path is None:
+        return _at_revision(base, iteration, root, prefer)
+    if path.is_file():
+        return _file(base, path, iteration, root)
+    return _on_disk(base, path, iteration, root, prefer)
 
 
 def _file(base: str, path: Path, iteration: int | None, root: Path) -> Source:
@@ -48,29 +58,37 @@ def _file(base: str, path: Path, iteration: int | None, root: Path) -> Source:
     number = snapshot_iteration(path.name)
     if number is not None:
         run = open_run(path.parent)
-        return Source(Path(base).parent.as_posix(), _rule_on_disk(root), run=run, iteration=number)
+        rule = _rule_on_disk(project_of(path.parent, root))
+        return Source(Path(base).parent.as_posix(), rule, run=run, iteration=number)
     return Source(base, _rule_on_disk(root), file=path)
 
 
-def _on_disk(base: str, path: Path, iteration: int | None, root: Path) -> Source:
+def _on_disk(base: str, path: Path, iteration: int | None, root: Path, prefer: str) -> Source:
     runs = find_runs(path)
-    if runs and path not in runs and len(runs) > 1:
-        offered = " or ".join(_shown(run, root) for run in runs[:3])
+    within = runs if path not in runs else []
+    wanted = [run for run in within if arm_and_seed(run) == _run_of(prefer)]
+    chosen = (wanted or within or [path])[0]
+    if len(within) > 1 and not wanted:
+        offered = " or ".join(short_name(run, root) for run in within[:3])
         raise TaskBufferError(f"{base} is no run, it holds {len(runs)}; take {offered}")
-    run = open_run(runs[0] if runs else path)
-    short = _shown(runs[0], root) if runs and path not in runs else base
-    return Source(short, _rule_on_disk(root), run=run, iteration=_checked(run, iteration, short))
+    run = open_run(chosen)
+    short = short_name(chosen, root) if within else base
+    rule = _rule_on_disk(project_of(chosen, root))
+    return Source(short, rule, run=run, iteration=_checked(run, iteration, short))
 
 
 def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> Source:
-    made = [run.relative_to(root / RUNS).as_posix() for run in find_runs(root / RUNS)]
-    if (project := kept_in(root)) != root.resolve():
+    where, colon, rest = base.partition(":")
+    if colon and (within := project(where, root)) is not None:
+        raise TaskBufferError(f"no run {rest!r} in {where}; {nearest(rest, run_names(within))}")
+    made = run_names(root)
+    if (kept := kept_in(root)) != root.resolve():
         raise TaskBufferError(
-            f"no run {base!r} in {root}, and no revision: git and DVC keep {project}, so revisions are named there; "
+            f"no run {base!r} in {root}, and no revision: git and DVC keep {kept}, so revisions are named there; "
             f"{nearest(base, made)}"
         )
     revisions = known_revisions(root)
-    known = [*made, *revisions]
+    known = [*made, *project_names(root), *revisions]
     if not revisions:
         raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")
     revision, _, rest = base.partition(":")
@@ -92,13 +110,18 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
 def _default(revision: Revision, runs: list[str], prefer: str) -> str:
     if not runs:
         raise TaskBufferError(f"revision {revision.name} has no run with a buffer below {RUNS}/")
-    if prefer.removeprefix(f"{RUNS}/") in runs:
-        return prefer.removeprefix(f"{RUNS}/")
+    if _run_of(prefer) in runs:
+        return _run_of(prefer)
     for name in runs:
         run = revision.run(name)
         if run.header(run.iterations[-1]).accepted:
             return name
     return runs[0]
+
+
+def _run_of(name: str) -> str:
+    """Arm and seed in a name without iteration: `bold:full/seed-0`, `runs/full/seed-0`."""
+    return name.rpartition(":")[2].removeprefix(f"{RUNS}/")
 
 
 def _checked(run: RunBuffer, iteration: int | None, name: str) -> int:
@@ -110,12 +133,8 @@ def _checked(run: RunBuffer, iteration: int | None, name: str) -> int:
     return iteration
 
 
-def _shown(run: Path, root: Path) -> str:
-    return (run.relative_to(root) if run.is_relative_to(root) else run).as_posix()
-
-
 def _rule_on_disk(root: Path) -> AcceptanceRule:
-    path = root / "params.yaml"
+    path = root / PARAMS
     return _declared_rule(read_text(path) if path.exists() else "")
 
 
