@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from rlanything.buffer.views.find.places import short_name
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.rollouts import runs, select
@@ -46,6 +47,11 @@ def export(
         )
     wanted = [select.with_rollouts(run) for run in found]
     about = [facts(run) for run in found]
+    if len({run.name for run in found}) < len(found):  # as of two workspaces
+        about = [
+            said | {"run": short_name(run.stored.folder, root)}
+            for run, said in zip(found, about, strict=True)
+        ]
     kept = read_notes(notes, about[0]) if notes else []
     output = free(place, single)
     parts = zip(found, wanted, about, strict=True)

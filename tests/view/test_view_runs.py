@@ -67,6 +67,16 @@ def test_the_page_of_an_arm_says_which_seed_it_has_and_names_the_others(moved, t
     )
 
 
+def test_runs_of_one_name_are_shown_with_their_workspace(moved, tmp_path, capsys):
+    for place in ("runs", "provenance"):
+        shutil.copytree(moved / place, moved / ".rla/bold" / place)
+    (moved / ".rla/bold/params.yaml").write_text("{}")
+    words = ["view", RUN, "--against", f"bold:{RUN}", "--no-environment", "--output", str(tmp_path / "two")]
+    assert main(["--root", str(moved), *words]) == 0
+    assert f" against bold:{RUN}: " in capsys.readouterr().out
+    assert read(tmp_path / "two", "index")["runs"] == [f"runs/{RUN}", f"bold:{RUN}"]
+
+
 def test_a_run_is_not_compared_with_itself_nor_with_one_that_is_not_there(moved, tmp_path, capsys):
     for against, said in ((RUN, "is the run full itself"), ("fulll", "did you mean 'full'?")):
         words = ["view", "full", "--against", against, "--output", str(tmp_path / "page")]
