@@ -135,6 +135,28 @@ def test_in_a_browser_it_fits_every_screen_and_axe_finds_nothing_serious(page, v
 
 
 @pytest.mark.integration
+def test_in_a_browser_a_phone_shows_whole_tasks_and_what_is_gone_is_struck_out(page, view):
+    view.set_viewport_size({"width": 390, "height": 844})
+    view.goto(page.as_uri())
+    assert (
+        view.evaluate("(s => s.scrollWidth - s.clientWidth)(document.querySelector('[aria-label=Slots]'))")
+        == 0
+    )
+    struck = "getComputedStyle(document.querySelector('#rows del')).textDecorationLine"
+    assert view.evaluate(struck) == "line-through", "colours alone do not reach everybody"
+
+
+def test_what_chance_explains_is_in_no_rendering(here, capsys):
+    assert command("diff", *TWO, "--html", "page.html") == 0
+    assert command("diff", *TWO) == 0
+    said = re.search(r"in no value of \d+ fields more than chance explains", capsys.readouterr().out)
+    assert said is not None
+    assert f"<p>{said[0]}</p>" in (here / "page.html").read_text()
+    assert command("diff", *TWO, "--md") == 0
+    assert f"concentrates: {said[0]}\n" in capsys.readouterr().out
+
+
+@pytest.mark.integration
 def test_in_a_browser_the_policy_stops_a_script_that_got_in(page, view):
     text = page.read_text()
     page.write_text(text.replace("<main>", "<main><script>document.title='pwned'</script>"))

@@ -7,7 +7,15 @@ from typing import Any
 
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines
 from rlanything.buffer.views.compare.html_page import document, plain_cell, share_cell, slot_row, task_cell
-from rlanything.buffer.views.compare.text import counts_line, histogram, inside_line, title
+from rlanything.buffer.views.compare.text import (
+    concentrated,
+    counts_line,
+    histogram,
+    inside_line,
+    later_line,
+    nowhere,
+    title,
+)
 from rlanything.buffer.views.compare.three_way import agreement_line, shared_line, verdicts_line
 from rlanything.buffer.views.compare.two_way import SCHEMA
 from rlanything.buffer.views.tasks.word_diff import word_diff
@@ -19,10 +27,14 @@ _SECTIONS = (
     Section("difficulty", "Difficulty"),
     Section("concentration", "Where the change concentrates"),
 )
-_TWO = (("slot", "n"), ("versions", ""), ("change", ""), ("old", "n"), ("new", "n"), ("task", ""))
+_TWO = (("slot", "n"), ("versions", ""), ("change", ""), ("old", "n"), ("new", "n"), ("task", "task"))
 _THREE = (
     *(("slot", "n"), ("verdict", "")),
-    *((name, cls) for side in "AB" for name, cls in ((side, ""), (f"{side} acc", "n"), (f"{side} task", ""))),
+    *(
+        (name, cls)
+        for side in "AB"
+        for name, cls in ((side, ""), (f"{side} acc", "n"), (f"{side} task", "task"))
+    ),
 )
 
 
@@ -34,9 +46,11 @@ def diff_html(page: Mapping[str, Any]) -> str:
         "summary": [counts_line(page["counts"])],
         "inside": inside_line(difficulty["inside"]),
         "difficulty": difficulty,
+        "later": later_line(difficulty),
         "bars": histogram(difficulty),
         "most": max([1, *difficulty["old"], *difficulty["new"]]),
-        "concentration": [row for row in page["concentration"] if row["ratio"] > 1][:_LISTED],
+        "concentration": concentrated(page)[:_LISTED],
+        "nowhere": nowhere(page),
         "foot": f"rlanything buffer diff, schema {SCHEMA}",
     }
     return document("diff.html.jinja", _TWO, [_row(row) for row in page["slots"] or []], values, _SECTIONS)

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines, shortened
-from rlanything.buffer.views.compare.text import counts_line, histogram, inside_line, title
+from rlanything.buffer.views.compare.text import (
+    concentrated,
+    counts_line,
+    histogram,
+    inside_line,
+    later_line,
+    nowhere,
+    title,
+)
 from rlanything.buffer.views.compare.three_way import agreement_line, pairs_line, verdicts_line
 from rlanything.buffer.views.compare.two_way import listed
 from rlanything.buffer.views.terminal import share
@@ -36,7 +44,11 @@ def diff_markdown(page: dict[str, Any]) -> str:
         f"**{escaped(counts_line(page['counts']))}**",
         "",
     ]
-    lines += [f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}", ""]
+    later = later_line(page["difficulty"])
+    lines += [
+        f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}{f'; {later}' * bool(later)}",
+        "",
+    ]
     lines += [*_histogram(page["difficulty"]), "", *_concentration(page), *_slots(listed(page))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -90,8 +102,10 @@ def _histogram(difficulty: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _concentration(page: Mapping[str, Any]) -> Iterator[str]:
-    rows = page["concentration"]
-    shown = rows if page["by"] else [row for row in rows if row["ratio"] > 1][:_LISTED]
+    found = concentrated(page)
+    shown = found if page["by"] else found[:_LISTED]
+    yield "Where the change concentrates" + (":" if shown else f": {nowhere(page)}")
+    yield ""
     if shown:
         yield "| field | value | changed | ratio | p |"
         yield "|---|---|---|---|---|"

@@ -22,7 +22,7 @@ _FIELDS = 10
 _DETAILS = 12
 """Lines, items or pairs of one field that are shown."""
 _NOTABLE = 0.2
-"""Values with a larger p are not shown."""
+"""Values with a larger p are not shown, in any rendering, but where one field is asked for."""
 _STYLES = {"old": "red strike", "new": "green"}
 _LINES = {"-": "red", "+": "green"}
 
@@ -67,8 +67,8 @@ def _difficulty(page: Mapping[str, Any], screen: Screen) -> str:
     missing = difficulty["unmeasured"]
     if missing["old"] or missing["new"]:
         lines.append(plain(f"  not measured: {missing['old']} -> {missing['new']}"))
-    if difficulty["measured_later"]:
-        lines.append(plain(f"  {difficulty['measured_later']} of the old tasks were first measured after A"))
+    if later := later_line(difficulty):
+        lines.append(plain(f"  {later}"))
     return lay_out(lines, screen)
 
 
@@ -80,6 +80,12 @@ def inside_line(inside: Mapping[str, Any]) -> str:
     if bands[0] == bands[1]:
         return f"{bands[0]}: {sides[0]} -> {sides[1]}"
     return f"{bands[0]}: {sides[0]} -> {bands[1]}: {sides[1]}"
+
+
+def later_line(difficulty: Mapping[str, Any]) -> str:
+    """How many of the old tasks have an accuracy that was measured after A; '' for none."""
+    count = difficulty["measured_later"]
+    return f"{count} of the old tasks were first measured after A" if count else ""
 
 
 def histogram(difficulty: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -112,16 +118,14 @@ def _bar(count: int, most: int) -> int:
 
 
 def _concentration(page: Mapping[str, Any], screen: Screen) -> str:
-    rows = page["concentration"]
-    shown = (
-        rows if page["by"] else [row for row in rows if row["ratio"] > 1 and row["p"] <= _NOTABLE][:_LISTED]
-    )
+    shown = concentrated(page)
+    shown = shown if page["by"] else shown[:_LISTED]
     counts = page["counts"]
     where = f" by {page['by']}" if page["by"] else ""
     share = f"{counts['slots'] - counts['unchanged']} of {counts['slots']} slots changed"
     top = lay_out([Text(""), heading(f"where the change concentrates{where}: {share}")], screen)
     if not shown:
-        return top + lay_out([plain(f"  {_nothing(page, rows)}")], screen)
+        return top + lay_out([plain(f"  {nowhere(page)}")], screen)
     cells = [
         [
             f"  {one_line(row['field'])}",
@@ -138,7 +142,15 @@ def _odds(row: Mapping[str, Any]) -> tuple[str, str]:
     return f"x{row['ratio']:.2f}", f"{row['p']:.2g}"
 
 
-def _nothing(page: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+def concentrated(page: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The values in which change concentrates by more than chance explains; of one field that is asked for, all."""
+    rows: Sequence[Mapping[str, Any]] = page["concentration"]
+    return rows if page["by"] else [row for row in rows if row["ratio"] > 1 and row["p"] <= _NOTABLE]
+
+
+def nowhere(page: Mapping[str, Any]) -> str:
+    """Why `concentrated` has no value."""
+    rows = page["concentration"]
     if page["counts"]["unchanged"] == page["counts"]["slots"]:
         return "nothing changed"
     if not rows:

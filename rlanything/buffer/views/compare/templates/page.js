@@ -40,7 +40,11 @@ function draw() {
   for (const row of rows) {
     const tr = add(body, 'tr');
     tr.dataset.slot = row.slot;
-    row.cells.forEach((told, k) => show(add(tr, 'td', null, page.columns[k][1]), told));
+    row.cells.forEach((told, k) => {
+      const cell = add(tr, 'td', null, page.columns[k][1]);
+      cell.dataset.column = page.columns[k][0];
+      show(cell, told);
+    });
   }
   document.getElementById('shown').textContent = rows.length + ' of ' + page.rows.length + ' slots';
   document.querySelectorAll('#slots th').forEach((th, k) => th.setAttribute('aria-sort',
