@@ -11,6 +11,10 @@ from typing import NoReturn
 _CHOICE = re.compile(
     r"(argument (?P<of>[^:]+): )?invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)", re.DOTALL
 )
+VALUE = "key=value"
+"""In the metavar of an argument: values of the configuration."""
+_ALIKE = 0.75
+"""How much an unknown option must be like a known one to be no value of the configuration."""
 OVERRIDES = "overrides"
 """The argument of a command that takes overrides of the configuration."""
 
@@ -31,7 +35,11 @@ class Parser(argparse.ArgumentParser):
         if rest:
             chosen = self._chosen(args or ())
             own, before = chosen._option_string_actions, self._option_string_actions
-            chosen.error("; ".join(f"unknown argument {word!r}{_hint(word, own, before)}" for word in rest))
+            values = any(VALUE in str(action.metavar) for action in chosen._actions)
+            hints = (_hint(word, own, before, values) for word in rest)
+            chosen.error(
+                "; ".join(f"unknown argument {word!r}{hint}" for word, hint in zip(rest, hints, strict=True))
+            )
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -64,14 +72,20 @@ def _is_override(word: str) -> bool:
     return not word.startswith("-") and ("=" in word or word.startswith("~"))
 
 
-def _hint(word: str, own: Iterable[str], before: Collection[str]) -> str:
-    """own: the options of the command. before: those of all commands, which stand before it."""
+def _hint(word: str, own: Iterable[str], before: Collection[str], values: bool) -> str:
+    """own: the options of the command. before: those of all commands, which stand before it.
+
+    values: whether the command takes values of the configuration, which other programs take as options.
+    """
     name = word.partition("=")[0]
     if not word.startswith("-"):
         return " (all key=value belong together)" if _is_override(word) else ""
     if name in before:
         return f": {name} stands before the command"
-    return f"; {_nearest(name, [option for option in (*own, *before) if option.startswith('--')])}"
+    known = [option for option in (*own, *before) if option.startswith("--")]
+    if values and not difflib.get_close_matches(name, known, n=1, cutoff=_ALIKE):
+        return f"; a value of the configuration is written {name.lstrip('-')}=VALUE, e.g. scale=smoke"
+    return f"; {_nearest(name, known)}"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

@@ -104,7 +104,7 @@ def composed_once() -> Iterator[dict[str, Callable[..., Any]]]:
 
     @cache
     def known(overrides: tuple[str, ...]) -> dict[str, Any]:
-        return real(own, overrides, compose._parse_overrides(overrides))
+        return real(own, overrides, compose._parse_overrides(overrides, own))
 
     def composed(folder: Path, overrides: Sequence[str], parsed: Sequence[Any]) -> dict[str, Any]:
         return deepcopy(known(tuple(overrides))) if folder == own else real(folder, overrides, parsed)

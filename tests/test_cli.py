@@ -49,6 +49,7 @@ def test_a_wrong_command_line_is_exit_2(words, capsys):
         (["plan", "--arm", "ful"], "arm 'ful': unknown; did you mean 'full'?"),
         (["config", "write", "scale=smok"], "did you mean 'smoke'?"),
         (["config", "check", "nowhere.yaml"], "nowhere.yaml: no such file"),
+        (["config", "check", "signals.lambda"], "no such file; a value is written signals.lambda=VALUE"),
         (["config", "check", "a.yaml", "b.yaml"], "takes one FILE, or key=value"),
         (["config", "check", "a.yaml", "scale=smoke"], "override 'a.yaml': expected key=value"),
         (["config", "check", "scale=smok"], "did you mean 'smoke'?"),

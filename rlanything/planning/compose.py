@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER = "experiments"
 PARAMS = "params.yaml"
+ARM = "arm"
 PANELS = "tasks.panels."
 REMOVABLE = (("tasks", "panels"), ("evaluate", "judges"))
 """Places whose entries have names of their own, so that null removes one."""
@@ -59,7 +60,7 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
         raise ConfigError(
             f"{folder}/config.yaml: no such file; run this in the project's folder, or use --root"
         )
-    parsed = _parse_overrides(overrides)
+    parsed = _parse_overrides(overrides, folder)
     for override in parsed:
         _check_option(folder, override)
     data = _without_removed(_compose(folder, overrides, parsed))
@@ -112,7 +113,7 @@ def options(root: Path = Path()) -> dict[str, list[str]]:
     return {group.name: sorted(path.stem for path in group.glob("*.yaml")) for group in groups}
 
 
-def _parse_overrides(overrides: Sequence[str]) -> list[Override]:
+def _parse_overrides(overrides: Sequence[str], folder: Path) -> list[Override]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -122,16 +123,21 @@ def _parse_overrides(overrides: Sequence[str]) -> list[Override]:
         try:
             result.append(parser.parse_override(override))
         except HydraException as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(
-                f"override {override!r}: expected key=value ({reason}){_quoted(override)}"
-            ) from None
+            reason = f" ({str(error).splitlines()[0]})" if "=" in override else ", e.g. signals.lambda=1"
+            hint = _arm(override, folder) or _quoted(override)
+            raise ConfigError(f"override {override!r}: expected key=value{reason}{hint}") from None
         if result[-1].is_sweep_override():
             raise ConfigError(
                 f"override {override!r}: several values, and one is expected; a list is written key=[a,b], and "
                 "`rlanything sweep` tries many values"
             )
     return result
+
+
+def _arm(name: str, folder: Path) -> str:
+    """How an arm is chosen, where a word is the name of one; else ''."""
+    known = options(folder.parent).get(ARM, [])
+    return f"; an arm is chosen with --{ARM} {name}" if name in known else ""
 
 
 def _quoted(override: str) -> str:
@@ -152,6 +158,11 @@ def _check_option(folder: Path, override: Override) -> None:
     for option in value if isinstance(value, list) else [value]:
         if option not in known:
             raise ConfigError(f"{override.get_key_element()} = {option!r}: {unknown(str(option), known)}")
+    if override.get_key_element() == ARM:  # each arm has a place of its own, so the group alone names none
+        raise ConfigError(
+            f"override '{ARM}={value}': an experiment has several arms; a command takes one with --{ARM} {value}, "
+            f"and +{ARM}@arms.{value}={value} adds one to the experiment"
+        )
 
 
 def _compose(folder: Path, overrides: Sequence[str], parsed: Sequence[Override]) -> dict[str, Any]:

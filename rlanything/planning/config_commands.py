@@ -98,6 +98,8 @@ def _config_check(args: argparse.Namespace) -> int:
         raise ConfigError(f"config check {' '.join(args.what)}: takes one FILE, or key=value")
     else:
         path = Path(args.what[0]) if args.what else params_file(args)
+        if not path.exists() and path.suffix not in (".yaml", ".yml"):
+            raise ConfigError(f"config check {path}: no such file; a value is written {path}=VALUE")
         named, config = str(path), check.read(path, args.root)
     if path is None or not Layout(path.parent).manifest.is_file():
         check.stored(config)

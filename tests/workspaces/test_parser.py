@@ -17,6 +17,15 @@ from rlanything.parser import Parser
         (["zzz"], "unknown command 'zzz'; known: config, tasks, "),
         (["train", "--arm", "full", "--dryrun"], "unknown argument '--dryrun'; did you mean '--dry-run'?"),
         (["buffer", "log", "x", "--kind", "accept"], "--kind 'accept': unknown; did you mean 'accepted'?"),
+        (
+            ["train", "--arm", "full", "--scale", "smoke"],
+            "a value of the configuration is written scale=VALUE",
+        ),
+        (
+            ["train", "--arm", "full", "--lr=1e-5"],
+            "'--lr=1e-5'; a value of the configuration is written lr=VALUE",
+        ),
+        (["config", "check", "--scale", "smoke"], "a value of the configuration is written scale=VALUE"),
         (["ls", "--workspace=x"], "unknown argument '--workspace=x': --workspace stands before the command"),
         (["buffer", "ls", "--root", "x"], "unknown argument '--root': --root stands before the command"),
         (["--wrkspace=x", "ls"], "unknown argument '--wrkspace=x'; did you mean '--workspace'?"),

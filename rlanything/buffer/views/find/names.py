@@ -88,7 +88,7 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
             f"{nearest(base, made)}"
         )
     revisions = known_revisions(root)
-    known = [*made, *project_names(root), *revisions]
+    known = [*made, *revisions, *project_names(root)]
     if not revisions:
         raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")
     revision, _, rest = base.partition(":")
