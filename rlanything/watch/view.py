@@ -63,7 +63,7 @@ class Watched:
 
     def _places(self) -> list[Place]:
         if not self._name:
-            return self._busy() or [self._here()]
+            return self._busy() or self._idle()
         here = self._here()
         named = [
             seed for seed in here.seeds if self._name.strip("/") in (seed.name, seed.arm, f"runs/{seed.name}")
@@ -80,6 +80,17 @@ class Watched:
         if self._root != self._project:
             return []
         return [places.read(*at) for at in places.roots(self._project) if places.is_busy(at[1])]
+
+    def _idle(self) -> list[Place]:
+        """Where nothing runs: the chosen place, and the project's workspaces with a training that did not end."""
+        here = self._here()
+        if self._root != self._project:
+            return [here]
+        beside = [
+            places.read(*at) for at in places.roots(self._project) if "/" not in at[0] and at[1] != self._root
+        ]
+        stopped = [place for place in beside if any(seed.state == seeds.STOPPED for seed in place.seeds)]
+        return [here, *stopped] if here.seeds or not stopped else stopped
 
     def _below(self, here: Place) -> list[Place]:
         """The place of this name, or those below it: a sweep's trials by the name of the sweep."""

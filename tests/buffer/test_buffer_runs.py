@@ -175,6 +175,9 @@ def test_a_run_in_training_has_the_name_that_it_will_have(on_its_way, capsys):
     for name in ("full/seed-0", "runs/full/seed-0", "full"):
         assert find(name).buffer == finished.at(1)
     assert find("full/seed-0@0").iteration == 0
+    shutil.copytree(".rla/live", ".rla/bold/.rla/live")
+    (live.path.parents[3] / "bold/params.yaml").write_text("{}")
+    assert find("bold").buffer == find("bold:full/seed-0").buffer == finished.at(1)
     assert command("ls") == 0
     assert "full/seed-0" in capsys.readouterr().out
     assert command("diff", "full/sed-0") == 2

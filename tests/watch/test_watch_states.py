@@ -191,6 +191,15 @@ def test_a_workspace_is_found_by_its_name_and_says_how_to_go_on_there(tmp_path, 
     assert "full is not running" in capsys.readouterr().out
 
 
+def test_where_nothing_runs_a_training_that_did_not_end_in_a_workspace_is_seen(tmp_path, capsys):
+    root = tmp_path / ".rla" / "zeta"
+    cases.seed(cases.arm(root))
+    out = watch(tmp_path, capsys)
+    assert "zeta: nothing runs" in out
+    assert "full is not running (4 iterations are kept)" in out
+    assert "nothing has run here yet" not in out
+
+
 def test_the_stages_are_seen_by_locks_and_outputs_and_timed_by_their_last_run(tmp_path, capsys):
     from rlanything.planning import compose
 

@@ -89,8 +89,9 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
         )
     revisions = known_revisions(root)
     known = [*made, *revisions, *project_names(root)]
+    none = "" if made or not known else f"; {NO_RUN}"
     if not revisions:
-        raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")
+        raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}{none}")
     revision, _, rest = base.partition(":")
     at = Revision(root, revision)
     try:
@@ -98,8 +99,9 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
     except TaskBufferError as error:
         if not str(error).startswith("no path"):
             raise
-        hint = nearest(revision, known) + ("" if made else f"; {NO_RUN}")
-        raise TaskBufferError(f"no path, run or revision {revision!r}; {hint}") from None
+        raise TaskBufferError(
+            f"no path, run or revision {revision!r}; {nearest(revision, known)}{none}"
+        ) from None
     short = rest or _default(at, runs, prefer)
     run = at.run(short)
     short = short.removeprefix(f"{RUNS}/").rstrip("/")

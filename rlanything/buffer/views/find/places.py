@@ -31,7 +31,7 @@ def on_disk(name: str, root: Path) -> Path | None:
     where, colon, rest = name.partition(":")
     within = project(where, root)
     if within is not None:
-        return on_disk(rest, within) if colon and rest else _folder(within / RUNS)
+        return on_disk(rest, within) if colon and rest else _folder(within / RUNS) or _training("", within)
     return _training(name, root)
 
 
@@ -77,9 +77,9 @@ def project_of(path: Path, root: Path) -> Path:
 
 
 def _training(name: str, root: Path) -> Path | None:
-    """The newest run in training of that arm and seed, or of that arm where it trains one seed."""
+    """The newest run in training of that arm and seed, or the only one of that arm, or of the project for ''."""
     short = name.removeprefix(f"{RUNS}/").strip("/")
-    found = [run for run in in_training(root) if short in (arm_and_seed(run), run.parent.name)]
+    found = [run for run in in_training(root) if short in ("", arm_and_seed(run), run.parent.name)]
     return found[0] if len({arm_and_seed(run) for run in found}) == 1 else None
 
 
