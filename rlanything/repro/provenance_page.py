@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlanything.buffer.views.find.places import unfinished
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.ids import content_id
@@ -37,7 +38,8 @@ def arm_of(name: str, root: Path) -> str:
         if within and within[0] in known and (len(within) == 1 or within[1] in _seeds(root, within[0])):
             return within[0]
     parts = Path(name).parts
-    raise ConfigError(f"no record of run {name!r}: {unknown_run(parts[-1] if parts else name, known)}")
+    hint = unfinished(name, root) or unknown_run(parts[-1] if parts else name, known)
+    raise ConfigError(f"no record of run {name!r}: {hint}")
 
 
 def _seeds(root: Path, arm: str) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rlanything.buffer.views.find.places import unfinished
 from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.repro import run_rules
 from rlanything.repro.replay import replay
@@ -68,7 +69,9 @@ def folders(name: str, root: Path) -> list[Path]:
         if found:
             return found
     known = sorted(p.name for p in (root / "runs").glob("*") if p.is_dir())
-    raise ConfigError(f"no finished run {name!r} below runs/: {unknown_run(name, known)}")
+    raise ConfigError(
+        f"no finished run {name!r} below runs/: {unfinished(name, root) or unknown_run(name, known)}"
+    )
 
 
 def render(report: ReplayReport) -> str:

@@ -14,12 +14,14 @@ from buffer_cases import rechained
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.views import commands
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
-from rlanything.repro import replay_report
+from rlanything.repro import provenance_page, replay_report
 from rlanything.repro.whatif import Pairs
+from rlanything.runs.folder import RunFolder
 
 RUN = Path("runs/full/seed-0")
 pytestmark = pytest.mark.integration
@@ -246,6 +248,16 @@ def test_what_cannot_be_replayed_is_refused_by_name(root, override, message):
 def test_an_unknown_run_is_refused_with_the_nearest_name(root):
     with pytest.raises(ConfigError, match=r"no finished run 'ful' below runs/: unknown; did you mean 'full'"):
         replay_report.folders("ful", root)
+
+
+@pytest.mark.parametrize("find", [replay_report.folders, provenance_page.arm_of])
+@pytest.mark.parametrize("name", ["full", "full/seed-0", "runs/full/seed-0"])
+def test_a_run_in_training_is_said_to_be_in_training(tmp_path, find, name):
+    live = RunFolder(tmp_path / ".rla/live/1f/full/seed-0")
+    live.recover(print)
+    write_snapshot(TaskBuffer.start([]), snapshot_path(live.path, 0))
+    with pytest.raises(ConfigError, match="has not ended; `rlanything train --arm full` goes on with it"):
+        find(name, tmp_path)
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=2, max_size=30))

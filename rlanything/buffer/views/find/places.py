@@ -46,6 +46,13 @@ def arm_and_seed(run: Path) -> str:
     return "/".join(run.parts[-2:])
 
 
+def unfinished(name: str, root: Path) -> str:
+    """How an error ends whose run is in training; '' where no run of that arm, or of that arm and seed, is."""
+    short = name.removeprefix(f"{RUNS}/").strip("/")
+    arms = [run.parent.name for run in in_training(root) if short in (arm_and_seed(run), run.parent.name)]
+    return f"its training has not ended; `rlanything train --arm {arms[0]}` goes on with it" if arms else ""
+
+
 def short_name(run: Path, root: Path) -> str:
     """The shortest name that finds a run on disk: below runs/ arm and seed, in a workspace `bold:full/seed-0`."""
     parts = run.relative_to(root).parts if run.is_relative_to(root) else ()
