@@ -147,7 +147,7 @@ class RolloutWorker:
         for episode, played in zip(episodes, host.play(moves), strict=True):
             episode.take(played)
             episode.first_observation = episode.observation.text
-            episode.first_images = self._kept(episode.observation)
+            episode.first_images = self.kept(episode.observation)
             if episode.status is None:
                 episode.prompt = self._prompt(episode)
 
@@ -190,10 +190,10 @@ class RolloutWorker:
         return Step(
             episode.prompt.ids, completion.ids, completion.logprobs, completion.allowed, *chosen,
             episode.observation.text, episode.prompt.text, "" if self.prompts.chats else reply,
-            self._kept(episode.observation), episode.prompt.images,
+            self.kept(episode.observation), episode.prompt.images,
         )  # fmt: skip
 
-    def _kept(self, observation: Observation) -> tuple[str, ...]:
+    def kept(self, observation: Observation) -> tuple[str, ...]:
         """The names of an observation's pictures, which are in the store from now on."""
         if self.images is None:
             return ()

@@ -170,13 +170,25 @@ def judge(
 
     The endpoint's replies are kept for all measurements: every arm asks the same questions about the same panel.
     """
-    from rlanything.engines.placement import Role
-
     engine = endpoint(config, role, root / REPLIES / role, images)
     if engine is not None:
         return served(config, engine, images)
-    model, tokenizer = load(config, checkpoint, root, Role.FROZEN)
-    return chat_model(config, model, tokenizer, sight(config, "reward", checkpoint, root, model, images))
+    return measured(config, "reward", checkpoint, root, images)[1]
+
+
+def measured(
+    config: Config, role: str, checkpoint: Checkpoint, root: Path, images: ImageStore | None = None
+) -> tuple[PreTrainedModel, ChatModel]:
+    """A checkpoint that only measures, in the role `policy` or `reward`. The caller closes the chat model.
+
+    images: the pictures that the role is shown. Raises `ConfigError`.
+    """
+    from rlanything.engines.placement import Role
+
+    network, tokenizer = load(config, checkpoint, root, Role.FROZEN)
+    return network, chat_model(
+        config, network, tokenizer, sight(config, role, checkpoint, root, network, images)
+    )
 
 
 def chat_model(
@@ -248,19 +260,12 @@ def player(
 
     Raises `ConfigError`, also for a checkpoint that reads text alone and is to be shown pictures.
     """
-    from rlanything.engines.placement import Role
     from rlanything.files.images import passing
     from rlanything.loop.rollout import RolloutWorker
 
-    network, tokenizer = load(config, source, root, Role.FROZEN)
-    with nullcontext(images) if images is not None else passing() as store:
-        seen = sight(config, "policy", source, root, network, store)
-        with chat_model(config, network, tokenizer, seen) as policy:
-            kept = store if config.model.images.any else None
-            yield RolloutWorker(family, policy, prompts, config.rollout, kept)
-
-
-def text_alone(config: Config, what: str) -> None:
-    """Raise `ConfigError` where models are to be shown pictures, and `what` shows them none."""
-    if config.model.images.any:
-        raise ConfigError(f"model.images: {what} shows models no pictures; set policy and reward to 0")
+    with (
+        nullcontext(images) if images is not None else passing() as store,
+        measured(config, "policy", source, root, store)[1] as policy,
+    ):
+        kept = store if config.model.images.any else None
+        yield RolloutWorker(family, policy, prompts, config.rollout, kept)

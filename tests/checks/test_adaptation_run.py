@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from check_cases import here, rewrite_tasks
 from stage_cases import SMALL, contents
 
-from envs.alfworld.family import AlfworldFamily
-from rlanything.buffer import Event, append_events, write_snapshot
 from rlanything.buffer.views.find.runs import RunBuffer, open_run
 from rlanything.checks.adaptation import command
 from rlanything.checks.adaptation.rewrites import rewrites
 from rlanything.cli import main
-from rlanything.core.types import Direction, EventKind
 from rlanything.planning import compose
 
 pytestmark = pytest.mark.integration
@@ -42,28 +38,8 @@ def project(undisturbed: Path, root: Path, declared: dict[str, Any]) -> Path:
     return root
 
 
-def rewrite_tasks(folder: Path) -> None:
-    """Let the run in `folder` have rewritten three of its first tasks: it accepted one, and refused two."""
-    family, before = AlfworldFamily(), open_run(folder).at(0)
-    shutil.rmtree(folder / "buffer")
-    (folder / "buffer").mkdir()
-    events = []
-    for slot, kind in enumerate((EventKind.ACCEPTED, EventKind.REJECTED, EventKind.REJECTED)):
-        old = before.head(slot)
-        new = family.parse(old, family.rewrite(old, Direction.HARDER, 0))
-        common = (slot, 0, Direction.HARDER, old.task_id, 1.0, new)
-        events += [Event(EventKind.PROPOSED, *common), replace(Event(kind, *common, 0.5), iteration=1)]
-    write_snapshot(before, folder / "buffer" / "iter_0000.jsonl")
-    append_events(folder / "buffer" / "events.jsonl", events, before.digest)
-    write_snapshot(before.apply(events), folder / "buffer" / "iter_0001.jsonl")
-
-
 def words(root: Path, *more: str) -> list[str]:
     return ["--root", str(root), "check", "adaptation", str(root / "tiny.yaml"), *more]
-
-
-def here(function: Callable[..., Any], calls: Sequence[Sequence[Any]], _workers: int) -> list[Any]:
-    return [function(*call) for call in calls]
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,29 @@ def test_the_damage_is_where_it_is_said_to_be_and_nowhere_else(panel, kind, seed
         assert [step.prompt_text for step in after.steps] == [step.prompt_text for step in before.steps]
 
 
+def test_pictures_go_with_their_answer_and_those_of_a_prompt_stay():
+    panel = [
+        replace(
+            t,
+            steps=tuple(
+                replace(s, images=(f"{t.task_id} {s.action}",), prompt_images=(s.prompt_text,))
+                for s in t.steps
+            ),
+        )
+        for t in (trajectory("x", "ab"), trajectory("y", "cd"))
+    ]
+    for kind in KINDS:
+        for before, found in zip(panel, damage(kind, panel, 3), strict=True):
+            assert found is not None
+            after = found.trajectory.steps
+            assert [s.prompt_images for s in after] == [s.prompt_images for s in before.steps]
+            if kind == "action":
+                assert [s.images for s in after] == [s.images for s in before.steps]
+            else:
+                assert all(f"{s.images[0][0]} saw {s.images[0][2]}" == s.observation for s in after)
+                assert [s.images for s in after] != [s.images for s in before.steps]
+
+
 @given(panels(), st.integers(0, 99))
 def test_each_kind_changes_what_it_says(panel, seed):
     seen_in = {(t.task_id, step.observation) for t in panel for step in t.steps}

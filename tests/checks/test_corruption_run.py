@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from check_cases import here
 from stage_cases import SMALL, contents
 
 from rlanything.checks.corruption import command
@@ -37,10 +37,6 @@ def project(undisturbed: Path, root: Path) -> Path:
 
 def words(root: Path, *more: str) -> list[str]:
     return ["--root", str(root), "check", "corruption", str(root / "tiny.yaml"), *more]
-
-
-def here(function: Callable[..., Any], calls: Sequence[Sequence[Any]], _workers: int) -> list[Any]:
-    return [function(*call) for call in calls]
 
 
 @pytest.fixture(scope="module")

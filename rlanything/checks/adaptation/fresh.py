@@ -86,9 +86,12 @@ class Map:
                 opening = environment.reset(task, 0)
             finally:
                 environment.close()
-            prompt = next_prompt(self.worker.policy, self.worker.prompts, opening.text, [], opening)
+            policy, shown_first = self.worker.policy, self.worker.kept(opening)
+            prompt = next_prompt(policy, self.worker.prompts, opening.text, [], opening, shown_first)
             ids = torch.tensor([prompt.ids], device=next(self.model.parameters()).device)
+            eyes = policy.sight.eyes if policy.sight is not None else None
+            pixels = {} if eyes is None else eyes.inputs(ids, prompt.images)
             with torch.no_grad():
-                hidden = self.model(input_ids=ids, output_hidden_states=True).hidden_states[-1]
+                hidden = self.model(input_ids=ids, **pixels, output_hidden_states=True).hidden_states[-1]
             self.places[task.task_id] = frozenset(opening.text.split()), hidden[0].double().mean(dim=0)
         return self.places[task.task_id]

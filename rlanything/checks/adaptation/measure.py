@@ -21,7 +21,7 @@ from rlanything.config import BASE, Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
-from rlanything.engines.placement import Role
+from rlanything.files.images import passing
 from rlanything.files.records import write_json
 from rlanything.loop.rollout import RolloutWorker, Sampling
 from rlanything.runs import build
@@ -48,7 +48,6 @@ class _Measured:
 
     def __init__(self, config: Config, layout: Layout, declared: Adaptation, run: Run) -> None:
         self.config, self.root, self.declared, self.run = config, layout.root, declared, run
-        build.text_alone(config, "this check")
         self.family, self.prompts = build.family(config), build.prompts(config, layout.root)
         self.run_seed = derive_seed(config.seed, CHECK, run.seed)
         stored = open_run(layout.run(declared.arm, run.seed))
@@ -88,9 +87,12 @@ class _Measured:
     @contextmanager
     def _player(self, arm: str) -> Iterator[tuple[Any, RolloutWorker]]:
         """The final policy of an arm, or the base's: the model, and what plays with it."""
-        loaded = build.load(self.config, self.run.policies[arm], self.root, Role.FROZEN)
-        with build.chat_model(self.config, *loaded) as policy:
-            yield loaded[0], RolloutWorker(self.family, policy, self.prompts, self.config.rollout)
+        config = self.config
+        with passing() as store:
+            network, chat = build.measured(config, "policy", self.run.policies[arm], self.root, store)
+            kept = store if config.model.images.any else None
+            with chat as policy:
+                yield network, RolloutWorker(self.family, policy, self.prompts, config.rollout, kept)
 
     def _play(
         self, worker: RolloutWorker, tasks: Sequence[Task], rollouts: int, phase: str

@@ -18,11 +18,13 @@ class Damaged:
     steps: tuple[int, ...]
 
 
-Damage = Callable[[Trajectory, Sequence[str], random.Random], Damaged | None]
-"""(trajectory, observations of other tasks, random numbers) -> the damaged trajectory; None where it cannot be."""
+Answer = tuple[str, tuple[str, ...]]
+"""What an environment answers to a step: the text, and the names of the pictures."""
+Damage = Callable[[Trajectory, Sequence[Answer], random.Random], Damaged | None]
+"""(trajectory, answers in other tasks, random numbers) -> the damaged trajectory; None where it cannot be."""
 
 
-def swapped(trajectory: Trajectory, others: Sequence[str], rng: random.Random) -> Damaged | None:
+def swapped(trajectory: Trajectory, others: Sequence[Answer], rng: random.Random) -> Damaged | None:
     """Two steps that follow each other change places, with their observations."""
     steps = list(trajectory.steps)
     pairs = [k for k in range(len(steps) - 1) if steps[k].action != steps[k + 1].action]
@@ -33,18 +35,19 @@ def swapped(trajectory: Trajectory, others: Sequence[str], rng: random.Random) -
     return Damaged(replace(trajectory, steps=tuple(steps)), (k, k + 1))
 
 
-def observation(trajectory: Trajectory, others: Sequence[str], rng: random.Random) -> Damaged | None:
+def observation(trajectory: Trajectory, others: Sequence[Answer], rng: random.Random) -> Damaged | None:
     """The environment's answer to one step is one from another task."""
     if not trajectory.steps:
         return None
     k = rng.randrange(len(trajectory.steps))
-    answers = [text for text in others if text != trajectory.steps[k].observation]
+    answers = [answer for answer in others if answer != _answer(trajectory.steps[k])]
     if not answers:
         return None
-    return _with(trajectory, k, replace(trajectory.steps[k], observation=rng.choice(answers)))
+    text, images = rng.choice(answers)
+    return _with(trajectory, k, replace(trajectory.steps[k], observation=text, images=images))
 
 
-def action(trajectory: Trajectory, others: Sequence[str], rng: random.Random) -> Damaged | None:
+def action(trajectory: Trajectory, others: Sequence[Answer], rng: random.Random) -> Damaged | None:
     """What the policy wrote in one step is what it wrote in another one; the environment's answer stays."""
     steps = trajectory.steps
     places = [k for k, step in enumerate(steps) if any(other.action != step.action for other in steps)]
@@ -60,9 +63,9 @@ KINDS: Mapping[str, Damage] = {"swapped": swapped, "observation": observation, "
 
 def damage(kind: str, trajectories: Sequence[Trajectory], seed: int) -> list[Damaged | None]:
     """Each trajectory with one damage; None where it has no place for it."""
-    answers = {(t.task_id, step.observation) for t in trajectories for step in t.steps}
+    answers = {(t.task_id, _answer(step)) for t in trajectories for step in t.steps}
     of_others = {
-        task: sorted({text for other, text in answers if other != task})
+        task: sorted({answer for other, answer in answers if other != task})
         for task in {t.task_id for t in trajectories}
     }
     found = []
@@ -73,9 +76,15 @@ def damage(kind: str, trajectories: Sequence[Trajectory], seed: int) -> list[Dam
     return found
 
 
+def _answer(step: Step) -> Answer:
+    return step.observation, step.images
+
+
 def _said(place: Step, step: Step) -> Step:
     """What `step` said and got, at the place of another step: the prompt of the place stays."""
-    return replace(step, prompt_ids=place.prompt_ids, prompt_text=place.prompt_text)
+    return replace(
+        step, prompt_ids=place.prompt_ids, prompt_text=place.prompt_text, prompt_images=place.prompt_images
+    )
 
 
 def _with(trajectory: Trajectory, k: int, step: Step) -> Damaged:

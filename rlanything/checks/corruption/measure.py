@@ -128,19 +128,19 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
     data, declared: the configuration and the declaration as plain values, because this is another process.
     Raises `ConfigError` when something changed meanwhile.
     """
-    from rlanything.engines.placement import Role
+    from rlanything.files.images import ImageStore
     from rlanything.rewards.step_votes.evaluation import ask, verdicts
     from rlanything.rewards.step_votes.judge import Judge
     from rlanything.runs import build
 
     build.one_thread()
     config, corruption = parse(data), Corruption.model_validate(declared)
-    build.text_alone(config, "this check")
     layout = Layout(root)
     lines = list(read_lines(layout.reward_panel(corruption.panel), "rlanything bootstrap"))
     panel = parsed(lines, LabelledTrajectory.from_json)
     asking = config.asking(m=config.evaluate.votes)
-    with build.chat_model(config, *build.load(config, one.reward, root, Role.FROZEN)) as model:
+    images = ImageStore(layout.panel_images)
+    with build.measured(config, "reward", one.reward, root, images)[1] as model:
         judge = Judge(model, build.prompts(config, root), asking.judge)
         run_seed = derive_seed(config.seed, "corruption", one.seed)
         intact = verdicts(ask(judge, panel, run_seed))

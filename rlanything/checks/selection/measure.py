@@ -116,7 +116,6 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], pair:
 
     build.one_thread()
     config, selection = parse(data), Selection.model_validate(declared)
-    build.text_alone(config, "this check")
     tasks = read_tasks(Layout(root).tasks(selection.panel))
     family, prompts = build.family(config), build.prompts(config, root)
     run_seed = derive_seed(config.seed, "selection", pair.seed)
