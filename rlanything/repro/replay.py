@@ -18,7 +18,8 @@ from rlanything.loop.adapt import Wanted
 from rlanything.loop.batch import LoopState
 from rlanything.loop.critic import CriticRecord
 from rlanything.loop.iteration import IterationResult, Loop
-from rlanything.loop.record import episode_records, metrics_record
+from rlanything.loop.record import EpisodeRecord, NotStored, episode_records, metrics_record
+from rlanything.repro.possible import impossible
 from rlanything.repro.stored import StoredIteration, StoredProposals, StoredRollouts, StoredRun
 from rlanything.rewards.kind import kind_of
 
@@ -75,10 +76,11 @@ class Decided:
 class Replayed:
     """One iteration under the run's own rules, and under other rules if there are any.
 
+    own: None where a rollout or a reply that these rules need is not stored.
     problem: the first difference from the stored run; '' for none."""
 
     iteration: int
-    own: Decided
+    own: Decided | None
     other: Decided | None
     problem: str
 
@@ -88,7 +90,11 @@ def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[R
     state = LoopState(0, run.buffers.at(0))
     for iteration in run.iterations:
         stored = StoredIteration(run, iteration)
-        decided = own.collect(stored, state)
+        try:
+            decided = own.collect(stored, state)
+        except NotStored as error:
+            yield Replayed(iteration, None, None, str(error))
+            return
         problem = first_problem(own.config, stored, decided)
         changed = other.collect(stored, state) if other is not None and not problem else None
         yield Replayed(iteration, decided, changed, problem)
@@ -108,11 +114,21 @@ def first_problem(config: Config, stored: StoredIteration, decided: Decided) -> 
         )
     return (
         _episode_problem(where, run.records(iteration, "rollouts"), list(episode_records(result.groups)))
+        or _token_problem(where, stored.episodes)
         or _record_problem(config, where, stored, result)
         or _critic_problem(where, decided.said, result.critics)
         or _event_problem(where, run.events(iteration), result.events)
         or _state_problem(where, stored, result)
     )
+
+
+def _token_problem(where: str, episodes: Sequence[EpisodeRecord]) -> str:
+    """The first token that cannot have been sampled."""
+    for record in episodes:
+        if found := impossible(record.episode):
+            trajectory = record.episode.trajectory
+            return f"{where}, slot {trajectory.slot}, rollout {trajectory.rollout}, {found}"
+    return ""
 
 
 def _record_problem(config: Config, where: str, stored: StoredIteration, result: IterationResult) -> str:

@@ -48,26 +48,30 @@ def replay_run(folder: Path, overrides: Sequence[str]) -> ReplayReport:
     other = run_rules.changed(own, overrides) if overrides else None
     run = StoredRun(folder)
     report = ReplayReport(f"{own.arm}/{folder.name}")
+    report.problem = run_rules.unrecorded(folder)
     if other is not None:
         report.changes, report.what_if = run_rules.differing(own.config, other.config), WhatIf()
-    report.problem = first_gap(run, own.config)
+    report.problem = report.problem or first_gap(run, own.config)
     for one in replay(run, own, other) if not report.problem else ():
         report.problem = one.problem
         report.iterations += 1
-        report.episodes += sum(len(g.episodes) for g in one.own.result.groups)
+        report.episodes += sum(len(g.episodes) for g in one.own.result.groups) if one.own else 0
         if report.what_if is not None:
             report.what_if.add(one)
     return report
 
 
 def folders(name: str, root: Path) -> list[Path]:
-    """The folders of all runs of an arm, or the folder of one run. Raises `ConfigError`."""
+    """The folders of all runs of an arm, or the folder of one run. Raises `ConfigError`.
+
+    Of an arm, also the folders that its record names and that are not there: `replay_run` says so.
+    """
     for path in (root / name, root / "runs" / name):
         if (path / "metrics.jsonl").is_file():
             return [path]
         found = sorted(p.parent for p in path.glob("seed-*/metrics.jsonl"))
         if found:
-            return found
+            return sorted({*found, *run_rules.recorded(path)})
     known = sorted(p.name for p in (root / "runs").glob("*") if p.is_dir())
     raise ConfigError(
         f"no finished run {name!r} below runs/: {unfinished(name, root) or unknown_run(name, known)}"

@@ -5,10 +5,16 @@ What the loop computes in an iteration is replayed (`replay`). This is what no s
 
 from __future__ import annotations
 
+from math import isfinite
+
 from rlanything.config import Config
+from rlanything.loop.critic import CRITICS
 from rlanything.repro.stored import StoredRun
 
 SPENT = ("policy_tokens", "reward_tokens")
+RECORDS = ("rollouts", "tests", CRITICS)
+TAUGHT = {"policy/": "policy_trajectories", "reward/": "reward_steps"}
+"""Prefix of the metrics of a model's updates -> the metric that says how much it was taught in the iteration."""
 
 
 def first_gap(run: StoredRun, config: Config) -> str:
@@ -25,23 +31,46 @@ def first_gap(run: StoredRun, config: Config) -> str:
         range(iterations + 2)
     ):  # before each iteration, and after the last
         return f"the buffer has snapshots {list(run.buffers.iterations)}, and not 0 to {iterations + 1}"
-    return _row_problem(run)
+    return _file_problem(run) or _row_problem(run)
+
+
+def _file_problem(run: StoredRun) -> str:
+    """Records of an iteration that the run does not have. The last one only measures, so its files are empty."""
+    last = run.iterations.stop
+    for name in RECORDS:
+        for iteration in run.recorded(name):
+            path = run.file(iteration, name)
+            if iteration > last:
+                return f"{path}: the run has {last} iterations, and no rollouts after them"
+            if iteration == last and run.records(iteration, name):
+                return f"{path}: iteration {last} only measures, and this file holds {name}"
+    return ""
 
 
 def _row_problem(run: StoredRun) -> str:
-    """The first row that is not at its place, or whose count of tokens is not the sum of those before it.
+    """The first row that is not at its place, lacks a metric, or whose tokens are not the sum of those before it.
 
     A key that no row has is of a later version.
     """
     tokens = 0
+    known = {key for row in run.metrics for key in row}
     for place, row in enumerate(run.metrics):
+        if wrong := next(
+            (f"{key} is {x}" for key, x in row.items() if x is not None and not isfinite(x)), ""
+        ):
+            return f"row {place} of metrics.jsonl: {wrong}, and no number"
         for key, expected in (("iteration", place), ("tokens_before", tokens)):
-            if any(key in other for other in run.metrics) and row.get(key) != expected:
+            if key in known and row.get(key) != expected:
                 return f"row {place} of metrics.jsonl: {key} is {row.get(key)}, and not {expected}"
+        for prefix, taught in TAUGHT.items():
+            missing = sorted(key for key in known - row.keys() if key.startswith(prefix))
+            if row.get(taught) and missing:
+                return (
+                    f"row {place} of metrics.jsonl: {missing[0]} is missing, and {taught} is {row[taught]:g}"
+                )
         tokens += sum(int(row.get(key) or 0) for key in SPENT)
     accepted, last = run.buffers.latest.accepted, run.metrics[-1]
-    if last.get("accepted_total", accepted) != accepted:
-        return (
-            f"the last row of metrics.jsonl: accepted_total is {last['accepted_total']}, and not {accepted}"
-        )
+    if "accepted_total" in known and last.get("accepted_total") != accepted:
+        found = last.get("accepted_total")
+        return f"the last row of metrics.jsonl: accepted_total is {found}, and not {accepted}"
     return ""

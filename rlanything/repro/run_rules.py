@@ -34,6 +34,24 @@ def own(folder: Path) -> Rules:
     return Rules(parse({**config, **kept}), arm, int(name[5:]))
 
 
+def recorded(arm: Path) -> list[Path]:
+    """The folders of the seeds that the record of the arm in runs/<arm> has. Raises `ConfigError`."""
+    place = arm.resolve()
+    return [arm / f"seed-{seed}" for seed in provenance.read(place.parents[1], place.name)["seeds"]]
+
+
+def unrecorded(folder: Path) -> str:
+    """What keeps a folder from being a run of the arm's record: it is missing, or the record lacks it; '' for nothing.
+
+    Raises `ConfigError`."""
+    folder = folder.resolve()
+    if folder not in recorded(folder.parent):
+        return f"the record provenance/{folder.parent.name}.json has no {folder.name}"
+    if not (folder / "metrics.jsonl").is_file():
+        return f"the record provenance/{folder.parent.name}.json has it, and {folder} is no finished run"
+    return ""
+
+
 def changed(rules: Rules, overrides: Sequence[str]) -> Rules:
     """The rules with some values of signals.* or of the acceptance rule changed. overrides: `key=value`.
 

@@ -140,7 +140,11 @@ class StoredRollouts:
             self.trajectories[trajectory.slot, trajectory.task_id].append(trajectory)
 
     def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
-        """The stored episodes. Raises `NotStored` when the run has another number of rollouts of a task."""
+        """The stored episodes.
+
+        Raises `NotStored` when the run has another number of rollouts of a task, or when one was not drawn for its
+        place: its number or its seed is that of another run, iteration, task or rollout.
+        """
         found: list[Trajectory] = []
         for assignment in assignments:
             tries = self.trajectories.get((assignment.slot, assignment.task.task_id), [])
@@ -149,8 +153,22 @@ class StoredRollouts:
                     f"iteration {sampling.iteration}, slot {assignment.slot}: the run has {len(tries)} rollouts of "
                     f"task {assignment.task.task_id[:12]}, not {assignment.rollouts}"
                 )
+            for number, trajectory in enumerate(tries):
+                _require_drawn(
+                    trajectory, number, sampling.seed(assignment.task, number, -1), sampling.iteration
+                )
             found += tries
         return found
+
+
+def _require_drawn(trajectory: Trajectory, number: int, seed: int, iteration: int) -> None:
+    """Raise `NotStored` unless the trajectory has the number and the seed of its place in the run."""
+    for name, found, expected in (("number", trajectory.rollout, number), ("seed", trajectory.seed, seed)):
+        if found != expected:
+            raise NotStored(
+                f"iteration {iteration}, slot {trajectory.slot}, rollout {number}: its {name} is {found}, and that "
+                f"of this place in the run is {expected}: it was drawn for another one, or was changed"
+            )
 
 
 @dataclass

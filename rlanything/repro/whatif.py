@@ -77,7 +77,7 @@ class WhatIf:
     def add(self, replayed: Replayed) -> None:
         """Count one iteration."""
         own, other = replayed.own, replayed.other
-        if other is None:
+        if own is None or other is None:
             return
         for side, decided in (("own", own), ("other", other)):
             self.asked[side].update(_asked(decided))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import pytest
 from buffer_cases import rechained
 from hypothesis import given
 from hypothesis import strategies as st
+from replay_cases import RUN, copied, edit, problem
 
 from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.buffer.fields import canonical_line
@@ -23,29 +21,12 @@ from rlanything.repro import provenance_page, replay_report
 from rlanything.repro.whatif import Pairs
 from rlanything.runs.folder import RunFolder
 
-RUN = Path("runs/full/seed-0")
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
 def root(undisturbed, tmp_path) -> Path:
-    """A copy of the finished run and its record, without models and tasks: a replay needs neither."""
-    project = undisturbed.parents[2]
-    for name in ("runs", "provenance"):
-        shutil.copytree(project / name, tmp_path / name)
-    return tmp_path
-
-
-def edit(root: Path, iteration: int, change: Callable[[dict[str, Any]], bool | None]) -> None:
-    """Rewrite the stored episodes of an iteration; `change` returns True when it changed one, and is asked no more."""
-    path = root / RUN / "rollouts" / f"iter_{iteration + 1:04d}.jsonl.gz"
-    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    assert any(change(record) for record in records), "nothing to change"
-    path.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in records).encode()))
-
-
-def problem(root: Path, *overrides: str) -> str:
-    return replay_report.replay_run(root / RUN, overrides).problem
+    return copied(undisturbed, tmp_path)
 
 
 def test_a_run_comes_out_as_it_is_stored(root, capsys):
@@ -141,6 +122,18 @@ def accepted_more(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*rows[:-1], {**rows[-1], "accepted_total": 99}]
 
 
+def unsaid(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*rows[:-1], {k: v for k, v in rows[-1].items() if k != "accepted_total"}]
+
+
+def untrained(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [rows[0], {k: v for k, v in rows[1].items() if k != "policy/loss"}, *rows[2:]]
+
+
+def not_a_number(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**rows[0], "policy_tokens": float("nan")}, *rows[1:]]
+
+
 def unmeasured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [rows[0], {k: v for k, v in rows[1].items() if k != "accuracy"}, *rows[2:]]
 
@@ -152,6 +145,9 @@ def unmeasured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         (elsewhere, "row 0 of metrics.jsonl: iteration is 7, and not 0"),
         (spent_more, "row 2 of metrics.jsonl: tokens_before is "),
         (accepted_more, "the last row of metrics.jsonl: accepted_total is 99, and not "),
+        (unsaid, "the last row of metrics.jsonl: accepted_total is None, and not "),
+        (untrained, "row 1 of metrics.jsonl: policy/loss is missing, and policy_trajectories is "),
+        (not_a_number, "row 0 of metrics.jsonl: policy_tokens is nan, and no number"),
         (unmeasured, "iteration 1, metrics: accuracy is not stored, replayed "),
     ],
 )

@@ -1,0 +1,33 @@
+"""What tests of replays share: a copy of a finished run, and how its episodes are changed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rlanything.repro import replay_report
+
+RUN = Path("runs/full/seed-0")
+
+
+def copied(run: Path, root: Path) -> Path:
+    """A copy of the finished run and its record in `root`, without models and tasks: a replay needs neither."""
+    for name in ("runs", "provenance"):
+        shutil.copytree(run.parents[2] / name, root / name)
+    return root
+
+
+def edit(root: Path, iteration: int, change: Callable[[dict[str, Any]], bool | None]) -> None:
+    """Rewrite the stored episodes of an iteration; `change` returns True when it changed one, and is asked no more."""
+    path = root / RUN / "rollouts" / f"iter_{iteration + 1:04d}.jsonl.gz"
+    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    assert any(change(record) for record in records), "nothing to change"
+    path.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in records).encode()))
+
+
+def problem(root: Path, *overrides: str) -> str:
+    return replay_report.replay_run(root / RUN, overrides).problem
