@@ -10,15 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer.views.find.places import unfinished
-from rlanything.config import Config
+from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.ids import content_id
+from rlanything.core.seeds import derive_seed
+from rlanything.files.hashes import sha256
+from rlanything.files.reader import read_object
 from rlanything.runs import provenance
+from rlanything.runs.fingerprint import Origin, run_config
+from rlanything.runs.layout import Layout
 from rlanything.runs.machine import RESULTS
 
 MOST = 8
 """How many differences of one part are printed. `--json` prints all."""
 _PARTS = {
+    "record": "the record itself",
     "results": "the run's own files",
     "configuration": "configuration",
     "code": "source files",
@@ -50,9 +56,44 @@ def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
     """The record of an arm, with the current differences of each part under `today`. Raises `ConfigError`."""
     record = provenance.read(root, arm)
     today = provenance.differences(record, config, root)
+    today["record"] = contradictions(record, root, same_code=not today["code"])
     if today["git"] and _same_files(record["starts"][-1]["git"], root):
         today["git"] = []
     return {**record, "today": today}
+
+
+def contradictions(record: Mapping[str, Any], root: Path, *, same_code: bool) -> list[str]:
+    """What in a record does not follow from the rest of it: seeds, fingerprint, panels.
+
+    same_code: whether the code is that of the run. Other code may read the configuration in another way, and so give
+    another fingerprint; it is not compared then.
+    """
+    config, arm = parse(record["config"]), str(record["arm"])
+    expected: dict[str, Any] = {
+        "seeds": sorted(str(seed) for seed in range(config.train.seeds)),
+        **{f"derived seed of {s}": derive_seed(config.seed, "run", int(s)) for s in record["seeds"]},
+    }
+    found = {
+        "seeds": sorted(record["seeds"]),
+        **{f"derived seed of {s}": kept["run_seed"] for s, kept in record["seeds"].items()},
+    }
+    if same_code:
+        origin = Origin(run_config(config, arm), record["code"], record["inputs"], {})
+        expected["fingerprint"] = provenance.fingerprint(origin, record.get("divisions", ()))
+        found["fingerprint"] = record["fingerprint"]
+    path = Layout(root).manifest
+    if path.is_file() and record["inputs"].get(path.relative_to(root).as_posix()) == sha256(path):
+        expected["panels"], found["panels"] = read_object(path), record["panels"]
+    return [
+        f"{key}: {_written(found[key])}, and by the rest of the record {_written(value)}"
+        for key, value in expected.items()
+        if found[key] != value
+    ]
+
+
+def _written(value: Any) -> str:
+    """A value of a record for a sentence: a hash shortened."""
+    return value[:12] if isinstance(value, str) else json.dumps(value)
 
 
 def _same_files(git: Mapping[str, Any] | None, root: Path) -> bool:

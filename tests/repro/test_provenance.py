@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -67,7 +69,52 @@ def test_right_after_a_run_everything_matches(project, capsys):
     assert ask(project, ARM, "--exit-code") == 0
     printed = capsys.readouterr().out
     assert "DIFFERS" not in printed
-    assert printed.count("same") == 7
+    assert printed.count("same") == 8
+
+
+def forged(project: Path, change: Callable[[dict[str, Any]], None]) -> list[str]:
+    """What `provenance` says of the record after a change of it."""
+    path = project / "provenance" / "full.json"
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+    found = provenance_page.page(ARM, small(), project)
+    assert not provenance_page.same(found)
+    return list(found["today"]["record"])
+
+
+def another_fingerprint(record: dict[str, Any]) -> None:
+    record["fingerprint"] = "0" * 64
+
+
+def another_run_seed(record: dict[str, Any]) -> None:
+    record["seeds"]["0"]["run_seed"] = 7
+
+
+def another_panel(record: dict[str, Any]) -> None:
+    record["panels"]["in_domain"]["hash"] = "0" * 64
+
+
+def without_its_seed(record: dict[str, Any]) -> None:
+    record["seeds"] = {}
+
+
+def another_division(record: dict[str, Any]) -> None:
+    record["divisions"] = [{"first": {"0": 0}, "values": {"train.devices": 2}}]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (another_fingerprint, "fingerprint: 000000000000, and by the rest of the record "),
+        (another_run_seed, "derived seed of 0: 7, and by the rest of the record "),
+        (another_panel, "panels: "),
+        (without_its_seed, 'seeds: [], and by the rest of the record ["0"]'),
+        (another_division, "fingerprint: "),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_named(project, change, says):
+    assert forged(project, change)[0].startswith(says)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +197,7 @@ def test_without_the_starts_the_page_says_so_and_raises_no_alarm(project, capsys
     assert ask(project, ARM, "--exit-code") == 0
     printed = capsys.readouterr().out
     assert "starts: not on this machine" in printed
-    assert (printed.count("unknown"), printed.count("  same ")) == (3, 4)
+    assert (printed.count("unknown"), printed.count("  same ")) == (3, 5)
 
 
 def test_starts_of_another_run_say_nothing(project):
@@ -169,7 +216,7 @@ def test_a_record_in_one_file_is_still_read(project, capsys):
     assert ask(project, ARM, "--exit-code") == 0
     printed = capsys.readouterr().out
     assert "finished in 2026" in printed
-    assert printed.count("  same ") == 7
+    assert printed.count("  same ") == 8
 
 
 def test_the_number_of_threads_in_the_environment_raises_no_alarm(project, monkeypatch):
