@@ -20,7 +20,7 @@ from envs.alfworld.tasks.levels import LEVELS
 from envs.alfworld.tasks.sampling import ENV, Mixture, draw_tasks
 from envs.alfworld.teacher.expert import HABITS, demonstrate
 from envs.alfworld.teacher.oracle import Oracle, StepLabel
-from envs.settings import chances, int_range, one_of, seconds, shares, some
+from envs.settings import chances, int_range, one_of, seconds, shares, some, text
 from envs.splits import DRAWN_AS, FAMILIAR, HELD_OUT, SPLITS
 from rlanything.core.protocols import Environment
 from rlanything.core.splits import PRACTICE
@@ -72,7 +72,7 @@ class AlfworldFamily:
         self._edit = EDITS[one_of("edit", edit, tuple(EDITS))]
         self.engine = one_of("engine", engine, ("fast", "textworld"))
         self.timeout = seconds("timeout", timeout)
-        self._root = None if data is None else data_root(data)
+        self._root = None if data is None else data_root(text("data", data))
         self._on_bad_file = one_of("on_bad_file", on_bad_file, ("refuse", "skip"))
         if self.engine == "textworld":
             require_textworld()

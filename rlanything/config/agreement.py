@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlanything.config.endpoints import NO_ENDPOINT
 from rlanything.config.evaluation import BASE, BASE_COOLED, CONTROLS, FOLDER_NAME, ORACLE, names_folder
 from rlanything.core.errors import unknown
-from rlanything.core.printable import safe
+from rlanything.core.printable import safe, shown
 
 if TYPE_CHECKING:
     from rlanything.config.experiment import Config
@@ -36,13 +36,20 @@ def _waits_for_environments(config: Config) -> None:
     ours = str(config.env["_target_"]).startswith("envs.")  # a family of others may mean something else by it
     if ours and isinstance(own, int | float) and own > limit:
         raise ValueError(
-            f"env.timeout = {own:g}: must be at most rollout.timeout_s = {limit:g}, which ends the episode first"
+            f"env.timeout = {_brief(own)}: must be at most rollout.timeout_s = {limit:g}, which ends the episode first"
         )
     if longest <= limit:
         raise ValueError(
             f"executor.timeout_s = {longest:g}: must be above rollout.timeout_s = {limit:g}, or a worker whose "
             "environment hangs is ended before the episode is"
         )
+
+
+def _brief(number: float) -> str:
+    try:
+        return f"{number:g}"
+    except OverflowError:  # a whole number beyond all floats
+        return shown(number)
 
 
 def _fits_tests(config: Config) -> None:
@@ -93,16 +100,16 @@ def _shows_pictures(config: Config) -> None:
     own = {"policy": images.policy, "reward": 0 if served.reward else images.reward}
     judges = images.reward if set(config.evaluate.labellers) - {ORACLE, *served.judges} else 0
     # Judges are shown as many pictures as the reward model is.
-    for role, shown in (*own.items(), ("reward", judges)):
-        where = f"model.images.{role} = {shown}"
-        if shown and not str(config.engine.get("_target_")).endswith(SEES):
+    for role, most in (*own.items(), ("reward", judges)):
+        where = f"model.images.{role} = {most}"
+        if most and not str(config.engine.get("_target_")).endswith(SEES):
             raise ValueError(
                 f"{where}: only engine=transformers, vllm and vllm_servers read pictures{_ALTERNATIVE[role]}"
             )
-    for role, shown in own.items():
-        if shown and config.model.embedded is not None:
+    for role, most in own.items():
+        if most and config.model.embedded is not None:
             raise ValueError(
-                f"model.images.{role} = {shown}: embedded models read text alone. Use a checkpoint of Qwen2.5-VL "
+                f"model.images.{role} = {most}: embedded models read text alone. Use a checkpoint of Qwen2.5-VL "
                 f"or Qwen3-VL{_ALTERNATIVE[role]}, or 0"
             )
 

@@ -18,7 +18,7 @@ class Architecture(Section):
     layers: Positive = 2
     heads: Positive = 4
     kv_heads: Positive = 2
-    vocab: Annotated[int, Field(ge=430)] = 1024
+    vocab: Annotated[int, Field(ge=430, lt=1 << 63)] = 1024
     """At least the bytes, their most frequent merges, the marks of a conversation, the numbers, and one phrase."""
     positions: Annotated[int, Field(gt=0, le=1 << 20)] = 4096
 

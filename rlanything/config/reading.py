@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rlanything.config.experiment import Config
-from rlanything.config.section import shown
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.printable import shown
 from rlanything.files.yaml_file import read_mapping
 
 S = TypeVar("S", bound=BaseModel)

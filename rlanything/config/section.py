@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from rlanything.core.printable import shown
+
 LISTED = Field(strict=False)
 """Marks a tuple, which YAML writes as a list. Its elements stay strict."""
-Positive = Annotated[int, Field(gt=0)]
+Positive = Annotated[int, Field(gt=0, lt=1 << 63)]
+"""What 64 bits hold: numbers beyond all floats would end a calculation with them."""
 Rate = Annotated[float, Field(gt=0)]
 Temperature = Annotated[float, Field(ge=0)]
 """Of sampling that is only measured; 0 takes the most likely token. Training samples at a `Rate`, above 0."""
 Share = Annotated[float, Field(ge=0, le=1)]
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 200
-
-
-def shown(value: Any) -> str:
-    """A value for a message; files may hold very long ones."""
-    if value is None:
-        return "null"
-    if isinstance(value, int) and abs(value) >= 1 << 128:
-        return f"a number of {value.bit_length()} bits"
-    text = _SHORT.repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _is_json(section: dict[str, Any]) -> dict[str, Any]:

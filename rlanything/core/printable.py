@@ -1,8 +1,18 @@
-"""Words for a terminal. In those of a model or an environment, nothing moves its cursor and nothing is hidden."""
+"""How counts, values and the texts of others are written for people, in messages and on a terminal.
+
+In the words of a model or an environment, nothing moves the terminal's cursor and nothing is hidden.
+"""
 
 from __future__ import annotations
 
+import reprlib
 import unicodedata
+from typing import Any
+
+_LONGEST = 200
+"""Characters of a value in a message."""
+_DIGITS_BITS = 128
+"""A whole number of more bits is told by their number. Python writes none of 4301 digits."""
 
 
 def safe(text: str) -> str:
@@ -27,3 +37,21 @@ def counted(count: int, noun: str) -> str:
 def one_line(text: str) -> str:
     """`text` made safe on one line, with single spaces."""
     return safe(" ".join(text.split()))
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = _LONGEST
+
+    def repr_int(self, x: int, level: int) -> str:
+        """A whole number, also in a list."""
+        return repr(x) if x.bit_length() <= _DIGITS_BITS else f"a number of {x.bit_length()} bits"
+
+
+def shown(value: Any) -> str:
+    """A value for a message; files may hold very long ones."""
+    if value is None:
+        return "null"
+    text = _Short().repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

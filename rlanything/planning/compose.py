@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Config, parse, size_key
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.core.printable import safe
+from rlanything.core.printable import safe, shown
 from rlanything.files.atomic import write_text
 from rlanything.planning import check
 
@@ -126,6 +126,8 @@ def _parse_overrides(overrides: Sequence[str], folder: Path) -> list[Override]:
             reason = f" ({str(error).splitlines()[0]})" if "=" in override else ", e.g. signals.lambda=1"
             hint = _arm(override, folder) or _quoted(override)
             raise ConfigError(f"override {override!r}: expected key=value{reason}{hint}") from None
+        except ValueError as error:  # a number of more digits than Python reads
+            raise ConfigError(f"override {shown(override)}: {error}") from None
         if result[-1].is_sweep_override():
             raise ConfigError(
                 f"override {override!r}: several values, and one is expected; a list is written key=[a,b], and "

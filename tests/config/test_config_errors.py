@@ -81,6 +81,9 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
         ({"model__policy__allow_pickle": 1}, "model.policy.allow_pickle = 1"),
         ({"env": {"_target_": "x.Y", 5: 6}}, "env.5"),
         ({"seed": 16**5000}, "seed = a number of 20001 bits"),
+        ({"model__policy__path": [16**5000]}, "model.policy.path = [a number of 20001 bits]"),
+        ({"model__embedded__hidden": 10**400}, "model.embedded.hidden = a number of 1329 bits"),
+        ({"env__timeout": 10**400}, "env.timeout = a number of 1329 bits: must be at most rollout.timeout_s"),
         (
             {"model__embedded__heads": 5},
             "heads = 5: hidden = 96 must be a multiple of twice as many, because a head has an even size (e.g. "

@@ -179,6 +179,7 @@ def explained(lines: list[str]) -> set[str]:
         ("model.prompts='x\nseed: 5'", r"override 'model.prompts='x\nseed: 5'': has a line break or another"),
         ("model.prompts='x\u2028'", "has a line break or another character that cannot be seen"),
         ("seed=1,2", "several values, and one is expected"),
+        pytest.param("seed=" + "9" * 5000, "Exceeds the limit (4300 digits)", id="too many digits"),
     ],
 )
 def test_a_bad_override_is_refused_with_the_nearest_name(override, expected):

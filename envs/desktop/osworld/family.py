@@ -50,7 +50,8 @@ class OSWorldFamily(WorldFamily):
         super().__init__(observe, screen, worlds, start, timeout)
         places = text("data", data), text("tasks", tasks), text("templates", templates), text("index", index)
         apps = names("ood_apps", ood_apps), names("reward_apps", reward_apps)
-        self._sources = Sources(*places, *apps, evaluators=evaluators or "")
+        known = "" if evaluators is None else text("evaluators", evaluators)
+        self._sources = Sources(*places, *apps, evaluators=known)
         self._words = names("command", command)
 
     def check_data(self, splits: Collection[str]) -> None:

@@ -26,6 +26,7 @@ from envs.alfworld.family import AlfworldFamily
         ({"ood_receptacles": [1, 2]}, "ood_receptacles"),
         ({"timeout": 0}, "timeout: 0 is not a number of seconds above 0"),
         ({"timeout": True}, "timeout: True"),
+        ({"data": ["games"]}, "data: ['games'] is not a text"),
         ({"habits": {"lok": 0.5}}, "habits: 'lok' is not one of look, inventory (did you mean look?)"),
         ({"habits": {"look": 1.5}}, "habits.look: 1.5 is not a probability from 0 to 1"),
         ({"habits": ["look"]}, "is not a mapping from names (look, inventory) to probabilities"),
