@@ -21,8 +21,10 @@ from rlanything.engines.openai.key import Key
 T = TypeVar("T")
 MOST_NAMES, SHOWN_NAMES = 1000, 10
 """Names of an endpoint's models that are compared with the wanted one, and that are shown."""
-VERSION = re.compile(r"-v?[0-9][0-9.-]*|-latest|[:@].+", re.DOTALL)
-"""What may follow the name of a model in an answer: a number, a date or `latest` after a hyphen, or a tag."""
+_DATE = r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?|[0-9]{2}-[0-9]{2}|[0-9]{2}-[0-9]{4}"
+VERSION = re.compile(rf"-({_DATE}|[0-9]{{3,8}}|v[0-9]+(\.[0-9]+)*|latest)|[:@].+", re.DOTALL)
+"""What may follow the name of a model in an answer: a date, a number of three digits or more (`0613`, `002`), a number
+after a v, or `latest`, after a hyphen; or a tag."""
 UNLISTED = (404, 405, 501)
 """Statuses of a server that lists no models. The address may be wrong as well."""
 SAY_EVERY = 5.0
@@ -213,6 +215,7 @@ def _nearest(wanted: str, listed: Sequence[str]) -> str:
 def same_model(name: str, wanted: str) -> bool:
     """Whether a server's name is of the wanted model: the same, or with a version after it (`gpt-4o-2024-08-06`).
 
-    Other words after a hyphen are another model (`gpt-4o-mini`), and after a colon or an @ a tag of the same.
+    Other words after a hyphen are another model (`gpt-4o-mini`), and so are numbers of one or two digits: `claude-3-5`
+    is no version of `claude-3`. After a colon or an @ is a tag of the same model.
     """
     return name == wanted or (name.startswith(wanted) and bool(VERSION.fullmatch(name[len(wanted) :])))

@@ -200,15 +200,25 @@ def test_what_is_shown_of_a_server_is_one_short_line_of_visible_ascii(text):
     assert len(line) <= 10 * SHOWN
 
 
-def test_a_version_after_the_name_is_the_same_model():
-    assert same_model("gpt-4o-2024-08-06", "gpt-4o")
-    assert same_model("llama3:latest", "llama3")
-    assert not same_model("gpt-4o", "gpt-4")
-    assert not same_model("gpt-4", "gpt-4o")
-    for other in ("gpt-4o-mini", "gpt-4o-audio-preview-2024-10-01", "gpt-4o-", "gpt-4o-2024-mini"):
-        assert not same_model(other, "gpt-4o")
-    for version in ("vertex-3@20240620", "vertex-3-002", "vertex-3-v0.3", "vertex-3-latest"):
-        assert same_model(version, "vertex-3")
+DATES = ("-2024-08-06", "-20240806", "-2024-08", "-08-2024", "-05-06")
+
+
+@pytest.mark.parametrize("version", [*DATES, "-0613", "-002", "-v0.3", "-latest", ":latest", "@20240620", ""])
+def test_a_version_after_the_name_is_the_same_model(version):
+    assert same_model(f"vertex-3{version}", "vertex-3")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("gpt-4o", "gpt-4"), ("gpt-4", "gpt-4o"), ("gpt-4o-mini", "gpt-4o"), ("gpt-4o-", "gpt-4o"),
+        ("gpt-4o-audio-preview-2024-10-01", "gpt-4o"), ("gpt-4o-2024-mini", "gpt-4o"),
+        ("claude-3-5", "claude-3"), ("claude-3-5-20241022", "claude-3"), ("claude-opus-4-1", "claude-opus-4"),
+        ("qwen-2.5", "qwen"), ("qwen-72", "qwen"),
+    ],
+)  # fmt: skip
+def test_another_word_or_a_small_number_after_the_name_is_another_model(name, wanted):
+    assert not same_model(name, wanted)
 
 
 def test_a_key_is_neither_printed_nor_copied_nor_pickled():
