@@ -77,6 +77,7 @@ def measured(config: Config) -> dict[str, Columns]:
             "judge": f"arms.{name}",
             "cooling": "judge.writes",
             "tasks": f"runs/{name}",
+            **_practice(False),
         }
         for name, arm in config.arms.items()
     }
@@ -85,12 +86,31 @@ def measured(config: Config) -> dict[str, Columns]:
 
 def _controls(config: Config) -> dict[str, Columns]:
     untrained = {"policy": "models/policy", "judge": "judge.writes"}
-    base = {"reward": "models/reward", "cooling": "judge.writes", "tasks": "models/policy"}
-    cooled = {"reward": "models/policy", "cooling": "evaluate.cooling", "tasks": "data/tasks"}
+    base = {
+        "reward": "models/reward",
+        "cooling": "judge.writes",
+        "tasks": "models/policy",
+        **_practice(False),
+    }
+    cooled = {
+        "reward": "models/policy",
+        "cooling": "evaluate.cooling",
+        "tasks": "data/tasks",
+        **_practice(config.model.embedded is not None),
+    }
     controls: dict[str, Columns] = {BASE: untrained | base}
     if config.evaluate.cooling is not None:
         controls[BASE_COOLED] = untrained | cooled
     return controls
+
+
+def _practice(left_out: bool) -> Columns:
+    """left_out: whether new tasks are drawn that embedded models did not practise on. How many these are is decided by
+    the largest of three numbers."""
+    return {
+        f"{role}_practice": f"bootstrap.{role}.episodes" if left_out else "judge.writes"
+        for role in ("policy", "reward", "adapter")
+    }
 
 
 def results(config: Config) -> list[str]:

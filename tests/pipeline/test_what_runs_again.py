@@ -87,6 +87,12 @@ def test_after_a_prompt_changed_that_leaves_the_base_models_as_they_were(asked, 
     assert asked.would_run(same="bootstrap") == expected
 
 
+@pytest.mark.parametrize("role", ["policy", "reward", "adapter"])
+def test_the_temperature_is_chosen_on_tasks_that_no_base_model_practised_on(asked, role):
+    asked.change(f"bootstrap.{role}.episodes", 6000)
+    assert asked.would_run(same="bootstrap") == {"bootstrap", "evaluate@base_cooled", "report"}
+
+
 def test_prompts_that_are_not_chosen_concern_nothing(asked):
     asked.touch("experiments/prompts/instruct/judge.txt")
     assert asked.would_run() == set()

@@ -27,7 +27,14 @@ from rlanything.planning.pipeline import Pipeline, look_up
 from rlanything.sweep.dependencies import dependencies
 
 SWEEPS, CHECKS = ROOT / "experiments" / "sweep", ROOT / "experiments" / "check"
-STAGES = ("tasks", "bootstrap", "train@outcome", "train@full", "evaluate@base", "evaluate@policy_reward")
+STAGES = (
+    "tasks",
+    "bootstrap",
+    "train@outcome",
+    "train@full",
+    "evaluate@base_cooled",
+    "evaluate@policy_reward",
+)
 
 
 @pytest.fixture(scope="module")
