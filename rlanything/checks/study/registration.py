@@ -3,6 +3,9 @@
 It stands in checks/<name>/registration.json, which belongs into git before the study runs: then the history shows that
 hypotheses, arms, seeds and tests were there first. A study that differs from its registration is not run. A name whose
 study was published, or whose registration was committed, is never registered for something else.
+
+Newer code can have keys that a registration has not (`upgraded`). A study that has begun goes on under the registration
+under which it began, and one that has not is registered again.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pydantic import BaseModel
 
 from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
-from rlanything.checks.study.upgraded import changed
+from rlanything.checks.study.upgraded import changed, declared_otherwise, differing
 from rlanything.checks.workspace import Workspace
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
@@ -26,7 +29,6 @@ from rlanything.core.records.provenance import problem
 from rlanything.files.reader import read_object
 from rlanything.files.records import write_json
 from rlanything.runs.machine import revision
-from rlanything.runs.provenance import flat
 
 FILE = "registration.json"
 
@@ -63,11 +65,13 @@ def register(study: Study, space: Workspace, folder: Path) -> Registration:
     or its registration committed.
     """
     content = _content(study, space)
-    _require_not_begun(space, content)
+    began = _begun(space, content)
     before = _require_same(folder, content)
     place = folder / FILE
-    if place.is_file() and (found := read_registration(place)).hash == content_id(content):
-        return found
+    if place.is_file():
+        found = read_registration(place)
+        if found == began or found.hash == content_id(content):
+            return found
     git = revision(space.project)
     made = Registration(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -89,22 +93,22 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
     command: what registers it.
     """
     content = _content(study, space)
-    _require_not_begun(space, content)
+    began = _begun(space, content)
     kept, place = space.root / FILE, folder / FILE
     _require_same(folder, content)
-    if kept.is_file() and not place.is_file():  # killed while the results were published
-        return read_registration(kept)
+    if began is not None and not place.is_file():  # killed while the results were published
+        return began
     if not place.is_file():
         raise ConfigError(f"{place}: no such file; register the study before it runs: `{command}`")
     found = read_registration(place)
-    if found.hash != content_id(content):
+    if found != began and found.hash != content_id(content):
         raise ConfigError(
             f"{place}: the study was changed after it was registered ({_changes(found, content)}); register it again: "
             f"`{command}`"
         )
-    if not kept.is_file():
+    if began is None:
         write_json(kept, found.model_dump(mode="json"))
-    if (began := read_registration(kept)) != found:
+    elif found != began:
         raise ConfigError(
             f"{place}: written {found.at}, after the study had begun under the registration of {began.at}; take that "
             f"one from git, or from {kept}"
@@ -117,14 +121,20 @@ def changed_since(registered: Registration, config: Config) -> str:
     return _few(changed(registered.configuration, _configuration(config)))
 
 
-def _require_not_begun(space: Workspace, content: Mapping[str, Any]) -> None:
-    """Raise `ConfigError` when what this study would train is trained already, under other hypotheses or tests."""
+def _begun(space: Workspace, content: Mapping[str, Any]) -> Registration | None:
+    """The registration under which this study has begun; None where it has not.
+
+    Raises `ConfigError` when what it would train is trained already, under other hypotheses or tests."""
     kept = space.root / FILE
-    if kept.is_file() and (began := read_registration(kept)).hash != content_id(content):
+    if not kept.is_file():
+        return None
+    began = read_registration(kept)
+    if changes := _changed(began, content):
         raise ConfigError(
-            f"{kept}: the study has begun, registered {began.at}; changed since: {_changes(began, content)}. Its "
-            "results may have been seen. Take the declaration back, or declare another study with a `seed` of its own"
+            f"{kept}: the study has begun, registered {began.at}; changed since: {_few(changes)}. Its results may have "
+            "been seen. Take the declaration back, or declare another study with a `seed` of its own"
         )
+    return began
 
 
 def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | None:
@@ -136,31 +146,25 @@ def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | No
     published = earlier.is_published(folder)
     if published and not place.is_file():
         raise ConfigError(f"{place}: no such file, but the study was published; take it from git")
-    if published and (changes := _declared_otherwise(earlier.published_declaration(folder), content)):
-        raise _another(f"{folder}: this study was published", changes)
+    if published:
+        changes = declared_otherwise(earlier.published_declaration(folder), content["declared"])
+        _require_none(changes, f"{folder}: this study was published")
     text = earlier.committed(place)
     in_git = None if text is None else _checked(_parsed(text, place), f"{place} in git")
     kept = read_registration(place) if published else None
     for before, how in ((in_git, "was committed"), (kept, "belongs to published results")):
-        if before is None:
-            continue
-        changes = _declared_otherwise(before.declared, content)
-        changes = changes or _few(changed(before.configuration, content["configuration"]))
-        if changes:
-            raise _another(f"{place}: the registration of {before.at} {how}", changes)
+        if before is not None:
+            _require_none(_changed(before, content), f"{place}: the registration of {before.at} {how}")
     return in_git or kept
 
 
-def _declared_otherwise(declared: Mapping[str, Any], content: Mapping[str, Any]) -> str:
-    """The keys of two declarations that differ, a few of them; '' where none does."""
-    return _few(_differing(flat(declared), flat(content["declared"])))
-
-
-def _another(what: str, changes: str) -> ConfigError:
-    return ConfigError(
-        f"{what}, and differs now: {changes}. Take the declaration back, or give another study a file with another "
-        "name, and a `seed` of its own"
-    )
+def _require_none(changes: Sequence[str], what: str) -> None:
+    """Raise `ConfigError` where keys have changed. what: what was there before them."""
+    if changes:
+        raise ConfigError(
+            f"{what}, and differs now: {_few(changes)}. Take the declaration back, or give another study a file with "
+            "another name, and a `seed` of its own"
+        )
 
 
 def _first(before: Registration) -> First:
@@ -207,17 +211,18 @@ def _configuration(config: Config) -> dict[str, Any]:
     return configuration
 
 
+def _changed(old: Registration, new: Mapping[str, Any]) -> list[str]:
+    """The keys that say that the studies differ, those of the declaration first."""
+    declared = declared_otherwise(old.declared, new["declared"])
+    return declared + changed(old.configuration, new["configuration"])
+
+
 def _changes(old: Registration, new: Mapping[str, Any]) -> str:
     """The keys that differ, a few of them. Those that the code has gained or lost are named where no other differs."""
-    own = _differing(flat(old.declared), flat(new["declared"]))
-    own += changed(old.configuration, new["configuration"])
-    code = _differing(flat(old.configuration), flat(new["configuration"]))
-    return _few(own) if own else f"keys that the code has gained or lost: {_few(code)}"
-
-
-def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The keys that differ."""
-    return [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if own := _changed(old, new):
+        return _few(own)
+    code = differing(old.declared, new["declared"]) + differing(old.configuration, new["configuration"])
+    return f"keys that the code has gained or lost: {_few(code)}"
 
 
 def _few(keys: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Whether two registered configurations are of one experiment, when the code has gained or lost keys between them."""
+"""Whether two registrations are of one study, when the code has gained or lost keys between them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from rlanything import targets
+from rlanything.checks.study.declare import Study
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 
@@ -19,18 +20,25 @@ CLASSES = ("env", "engine")
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The keys that say that the experiments differ.
+    """The keys of two configurations that say that the experiments differ.
 
     A key that the code has gained counts where its value is not the default. One that it has lost does not count.
     """
-    old, new = _upgraded(before), _upgraded(now)
+    old, new = _upgraded(Config, before), _upgraded(Config, now)
     for name in CLASSES:
         _complete(name, old.get(name), new.get(name))
-    was, now_is = _leaves(old), _leaves(new)
-    # Both have every key of today's code. So one that is alone is an entry of a mapping, or below a value.
-    return [
-        key for key in {**was, **now_is} if key not in was or key not in now_is or was[key] != now_is[key]
-    ]
+    return differing(old, new)
+
+
+def declared_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The keys of two declarations that say that the studies differ, as in `changed`."""
+    return differing(_upgraded(Study, before), _upgraded(Study, now))
+
+
+def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The keys that differ, or that one of both alone has, nested ones joined by dots."""
+    old, new = _leaves(before), _leaves(now)
+    return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]
 
 
 def _complete(name: str, old: Any, new: Any) -> None:
@@ -63,16 +71,16 @@ def _leaves(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _upgraded(configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _upgraded(model: type[BaseModel], written: Mapping[str, Any]) -> dict[str, Any]:
     """The same as today's code would write it; as it is where that code cannot read it."""
-    given = deepcopy(dict(configuration))
+    given = deepcopy(dict(written))
     while True:
         try:
-            return Config.model_validate(given).model_dump(mode="json", by_alias=True)
+            return model.model_validate(given).model_dump(mode="json", by_alias=True)
         except ValidationError as error:
             lost = [item["loc"] for item in error.errors() if item["type"] == "extra_forbidden"]
             if not lost:
-                return deepcopy(dict(configuration))
+                return deepcopy(dict(written))
             for *place, name in lost:
                 section: Any = given
                 for part in place:

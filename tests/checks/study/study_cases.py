@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import yaml
 
 from rlanything.checks.study.declare import Study, load_study
+from rlanything.checks.study.registration import register, registered
 from rlanything.checks.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
@@ -29,3 +31,19 @@ def declared(tmp_path: Path, **changes: object) -> Study:
     file = tmp_path / "study.yaml"
     file.write_text(yaml.safe_dump({**yaml.safe_load(OWN.read_text()), **changes}))
     return load_study(file)
+
+
+def begun(space) -> tuple[Study, Workspace, Path]:
+    """The study, registered and begun."""
+    study, where, place = space
+    register(study, where, place)
+    registered(study, where, place, "now")
+    return space
+
+
+def as_published(space) -> tuple[Study, Workspace, Path]:
+    """The study with results that lie there, and a workspace that other code has given another name."""
+    study, where, place = space
+    register(study, where, place)
+    (place / "study.json").write_text(json.dumps({"declared": study.model_dump(mode="json")}))
+    return space
