@@ -1,4 +1,4 @@
-"""How counts, values and the texts of others are written for people, in messages and on a terminal.
+"""How counts, values, ended processes and the texts of others are written for people, in messages and on a terminal.
 
 In the words of a model or an environment, nothing moves the terminal's cursor and nothing is hidden.
 """
@@ -6,6 +6,7 @@ In the words of a model or an environment, nothing moves the terminal's cursor a
 from __future__ import annotations
 
 import reprlib
+import signal
 import unicodedata
 from typing import Any
 
@@ -37,6 +38,19 @@ def counted(count: int, noun: str) -> str:
 def one_line(text: str) -> str:
     """`text` made safe on one line, with single spaces."""
     return safe(" ".join(text.split()))
+
+
+def ended(code: int) -> str:
+    """How a process ended, by its exit code: below 0, by the signal of that number."""
+    return f"was killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`, or `signal 40` for one that has no name, as most real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class _Short(reprlib.Repr):

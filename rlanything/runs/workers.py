@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.core.errors import MachineError
+from rlanything.core.printable import signal_name
 
 SPAWN = multiprocessing.get_context("spawn")
 """Starts processes afresh. They are not forked from this one: a fork has the locks of threads that it has not."""
@@ -117,7 +118,7 @@ class Child:
                 f"a worker process ended with exit code {code} before it answered; its output says why"
             )
         return MachineError(
-            f"a worker process was killed ({signal.Signals(-code).name}), perhaps because memory ran out (lower "
+            f"a worker process was killed ({signal_name(-code)}), perhaps because memory ran out (lower "
             "train.workers). Finished work is kept; the same command resumes from it"
         )
 

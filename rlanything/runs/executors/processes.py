@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 
+from rlanything.core.printable import ended
 from rlanything.runs.executors.pool import LostError, tail
 from rlanything.runs.executors.worker import Answer, Greeting, Maker, Order
 from rlanything.runs.workers import SPAWN, die_with_parent, interrupted_later, portable, redirect_stderr
@@ -72,9 +73,7 @@ class ProcessHand:
     def _cause(self) -> str:
         """Why the process has ended."""
         self._process.join()
-        code = self._process.exitcode or 0
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return f"process {self._process.pid} {how}"
+        return f"process {self._process.pid} {ended(self._process.exitcode or 0)}"
 
 
 class ProcessPool:

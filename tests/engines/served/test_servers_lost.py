@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import uuid
@@ -22,6 +23,7 @@ from served_cases import FAKE, REQUESTS, ask_and_stay, gone, listening, pids, wa
 from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.probe import WeightsMismatch
+from rlanything.engines.vllm.served import keeper
 from rlanything.engines.vllm.served.store import Store
 
 
@@ -229,3 +231,22 @@ def test_a_servers_children_end_when_it_is_killed_alone(opened, faults):
     os.kill(group[0], signal.SIGKILL)
     wait_until(lambda: gone(group))
     assert engine.generate(REQUESTS) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("kill -s 40 $$", "was killed by signal 40"),
+        ("kill -s KILL $$", "was killed by SIGKILL"),
+        ("exit 3", "code 3"),
+    ],
+)
+def test_the_process_that_stands_between_says_how_the_server_ended(command, says):
+    words = [sys.executable, "-m", keeper.__name__, "bash", "-c", command]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        told = process.stdout.read().decode()
+    assert told.startswith("the server ")
+    assert told.endswith(f"{says}\n")

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from contextlib import suppress
 
+from rlanything.core.printable import ended
+
 LOOK_S = 0.5
 """Seconds between two looks at the program."""
 GRACE_S = 10.0
@@ -30,18 +32,14 @@ def main(command: list[str]) -> None:
                 program.wait(GRACE_S)
             break
     else:
-        print(f"the server {_how(program.returncode)}", flush=True)
+        print(f"the server {ended(program.returncode)}", flush=True)
     os.killpg(0, signal.SIGKILL)
 
 
 def alone(parent: int) -> bool:
     """Whether the process that asked has ended, or has closed the pipe. Waits a moment to find out."""
-    ended, _, _ = select.select([0], [], [], LOOK_S)
-    return bool(ended) or os.getppid() != parent
-
-
-def _how(code: int) -> str:
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    closed, _, _ = select.select([0], [], [], LOOK_S)
+    return bool(closed) or os.getppid() != parent
 
 
 if __name__ == "__main__":

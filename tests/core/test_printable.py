@@ -1,0 +1,45 @@
+"""How values and ended processes are told in messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlanything.core.printable import counted, ended, shown
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (0, "ended with exit code 0"),
+        (3, "ended with exit code 3"),
+        (-9, "was killed by SIGKILL"),
+        (-40, "was killed by signal 40"),
+        (-999, "was killed by signal 999"),
+    ],
+)
+def test_how_a_process_ended_is_told_also_by_a_signal_without_a_name(code, says):
+    assert ended(code) == says
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (None, "null"),
+        (5, "5"),
+        ([1, "a"], "[1, 'a']"),
+        (16**5000, "a number of 20001 bits"),
+        ({"a": [-(16**5000)]}, "{'a': [a number of 20001 bits]}"),
+    ],
+    ids=["null", "number", "list", "bits", "nested"],
+)
+def test_a_value_in_a_message_is_short(value, says):
+    assert shown(value) == says
+
+
+def test_a_long_value_is_cut():
+    assert len(shown("x" * 10_000)) <= 200
+    assert shown(["x" * 190] * 6).endswith("...")
+
+
+def test_a_noun_has_its_number():
+    assert [counted(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
