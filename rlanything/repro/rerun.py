@@ -8,9 +8,8 @@ changed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
@@ -45,7 +44,7 @@ class Trial:
     number: int
     folder: Path
     sweep: Sweep
-    key: dict[str, Any] | None
+    key: Key | None
 
     @classmethod
     def of(cls, file: Path, root: Path, number: int) -> Trial:
@@ -65,7 +64,7 @@ class Trial:
                 f"--rerun {number}: the trial crashed or was pruned; there is nothing to compare with"
             )
         path = published / key.FILE
-        return cls(name, number, folder, sweep, read_object(path) if path.is_file() else None)
+        return cls(name, number, folder, sweep, Key.read(path) if path.is_file() else None)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -101,15 +100,15 @@ def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[s
     if trial.key is None:
         return
     now = Key.of(trial.sweep.arms, compose_base(trial.sweep, inputs.root), inputs)
-    then = replace(now, inputs=trial.key["inputs"])
+    then = replace(now, inputs=trial.key.inputs)
     if inputs.place(config) == inputs.root and now.inputs and then.inputs and then != now:
-        found = now.describe(asdict(then))
+        found = now.describe(then)
         raise ConfigError(
             f"--rerun {trial.number}: it would train something else: the project's tasks or base models are not those "
             f"of the sweep ({found})"
         )
-    files = replace(now, files=trial.key["files"])
-    if changed := now.describe(asdict(files)):
+    files = replace(now, files=trial.key.files)
+    if changed := now.describe(files):
         say(f"since the sweep: {changed}")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
 from sweep_cases import ROOT, declared, make, play, write_results
 
+from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
 from rlanything.sweep.results.publish import publish
 from rlanything.sweep.trials.board import Board
@@ -171,11 +173,31 @@ def test_another_study_of_the_same_name_is_not_passed_over_in_silence(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "key.json: not JSON"),
+        ("[]", "key.json: expected a JSON object"),
+        ("{}", "key.json: config: Field required"),
+        ('{"config": {}, "files": {"a": 1}, "inputs": {}}', "key.json: files.a: "),
+    ],
+)
+def test_a_damaged_key_of_another_study_is_told_and_ends_nothing(tmp_path, text, says):
+    place = tmp_path / "case-01234567"
+    place.mkdir()
+    (place / "key.json").write_text(text)
+    said = other_study(tmp_path, "case", key())
+    assert f"does not go on with {place}, " in said
+    assert says in said
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        Key.read(place / "key.json")
+
+
 def test_the_key_is_that_of_its_readable_parts(tmp_path):
     first = key()
     first.write(tmp_path)
     written = json.loads((Path(tmp_path) / "key.json").read_text())
     assert Key(**written).short == first.short
-    assert first.differences(written) == []
+    assert first.differences(Key.read(tmp_path / "key.json")) == []
     for part in ("config", "files", "inputs"):
         assert key(**{part: {"x": "y"}}).short != first.short

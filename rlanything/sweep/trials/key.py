@@ -16,11 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.core.records.forms import Form
 from rlanything.files.hashes import file_hashes, files_in
-from rlanything.files.reader import read_object
+from rlanything.files.reader import FileError, read_object
 from rlanything.files.records import write_json
 from rlanything.planning.pipeline import trial_stages
 from rlanything.sweep.declare.check import compose_base
@@ -31,6 +34,15 @@ from rlanything.sweep.trials.inputs import MADE, Inputs
 FILE = "key.json"
 SHOWN = 5
 """The most differences that a message names."""
+
+
+class _Stored(TypedDict):
+    config: dict[str, Any]
+    files: dict[str, str]
+    inputs: dict[str, str]
+
+
+_FORM = Form(_Stored)
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,16 @@ class Key:
         common = {k: v for k, v in base.items() if k != "scale"}
         return cls(common, file_hashes(inputs.root, files), file_hashes(inputs.root, own))
 
+    @classmethod
+    def read(cls, path: Path) -> Key:
+        """The one that `write` wrote. Raises `FileError`."""
+        found = read_object(path)
+        try:
+            _FORM.check(found)
+        except ValueError as error:
+            raise FileError(f"{path}: {error}") from None
+        return cls(found["config"], found["files"], found["inputs"])
+
     @property
     def short(self) -> str:
         """Eight hexadecimal digits of its hash, for names."""
@@ -61,20 +83,20 @@ class Key:
         if not (place / FILE).is_file():
             write_json(place / FILE, asdict(self))
 
-    def describe(self, other: Mapping[str, Any]) -> str:
+    def describe(self, other: Key) -> str:
         """The first `SHOWN` differences, and how many more there are; '' where there is none."""
         found = self.differences(other)
         more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
         return "; ".join(found[:SHOWN] + more)
 
-    def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """What differs in `other`, the contents of another study's key.json: one text for each."""
+    def differences(self, other: Key) -> list[str]:
+        """What differs in `other`, the key of another study: one text for each."""
         found = [
             f"{name}: there {_shown(before)}, here {_shown(now)}"
-            for name, before, now in _changed(_flat(other["config"]), _flat(self.config))
+            for name, before, now in _changed(_flat(other.config), _flat(self.config))
         ]
         for part in ("inputs", "files"):
-            for name, before, now in _changed(other[part], getattr(self, part)):
+            for name, before, now in _changed(getattr(other, part), getattr(self, part)):
                 found.append(
                     f"{name}: only {'here' if before is None else 'there'}"
                     if None in (before, now)
@@ -86,7 +108,7 @@ class Key:
 def check_unchanged(sweep: Sweep, inputs: Inputs, began: Key) -> None:
     """Raise `ProjectChanged`, naming what changed, when trials would now have something else in common."""
     try:
-        found = Key.of(sweep.arms, compose_base(sweep, inputs.root), inputs).describe(asdict(began))
+        found = Key.of(sweep.arms, compose_base(sweep, inputs.root), inputs).describe(began)
     except (ConfigError, FileNotFoundError) as error:
         found = str(error)
     if found:
@@ -104,8 +126,13 @@ def other_study(folder: Path, name: str, key: Key) -> str | None:
     if not others:
         return None
     last = max(others, key=lambda p: p.stat().st_mtime)
-    found = key.describe(read_object(last / FILE)) if (last / FILE).is_file() else ""
-    what = found or f"it has no {FILE}"
+    if not (last / FILE).is_file():
+        what = f"it has no {FILE}"
+    else:
+        try:
+            what = key.describe(Key.read(last / FILE))
+        except FileError as error:  # that of the other study: this one can begin
+            what = f"in what is not known, because its key cannot be read ({error})"
     return f"does not go on with {last}, a study of the same name, which differs: {what}"
 
 
