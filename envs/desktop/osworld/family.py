@@ -8,6 +8,7 @@ from typing import Any
 
 from envs.desktop import rewording
 from envs.desktop.bridge.world import World
+from envs.desktop.osworld.files import flaw
 from envs.desktop.osworld.tasks import ENV, EXTENSION, Sources, task_file, templates
 from envs.desktop.play.environment import DesktopEnvironment
 from envs.desktop.play.family import WorldFamily
@@ -72,6 +73,8 @@ class OSWorldFamily(WorldFamily):
             payload["content"], dict
         ):
             return "a task has an application, a file, evaluators, a key and the content of its file"
+        if reason := flaw(payload["content"]):
+            return f"the content of its file: {reason}"
         if payload["evaluators"] != self._sources.evaluators:
             return "the task is judged by other evaluators than env.evaluators"
         known = templates(task)

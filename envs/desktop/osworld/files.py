@@ -76,7 +76,9 @@ def read(folder: Path, app: str, name: str) -> TaskFile:
     if not _plain(name):
         raise TaskFileError(f"{folder}: {one_line(name)!r} is no id of a task")
     content = _object(path)
-    if reason := _flaw(content, name):
+    if content.get("id") != name:
+        raise TaskFileError(f"{path}: its id is {one_line(repr(content.get('id')))[:80]}")
+    if reason := flaw(content):
         raise TaskFileError(f"{path}: {reason}")
     return TaskFile(app, name, hashlib.sha256(path.read_bytes()).hexdigest(), content)
 
@@ -86,10 +88,8 @@ def read_all(folder: Path, names: Mapping[str, Sequence[str]]) -> list[TaskFile]
     return [read(folder, app, name) for app, ids in names.items() for name in ids]
 
 
-def _flaw(content: Mapping[str, Any], name: str) -> str:
-    """What a task file lacks, or ''."""
-    if content.get("id") != name:
-        return f"its id is {one_line(repr(content.get('id')))[:80]}"
+def flaw(content: Mapping[str, Any]) -> str:
+    """What the content of a task file lacks, or ''."""
     if not isinstance(content.get("instruction"), str) or not isinstance(content.get("evaluator"), dict):
         return "it has no instruction or no evaluator"
     if not any(key in content for key in EXTENSION):

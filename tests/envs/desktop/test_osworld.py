@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 
@@ -19,7 +20,7 @@ from envs.desktop.osworld.tasks import task_file, templates
 from rlanything.config import RolloutConfig
 from rlanything.core.errors import MachineError
 from rlanything.core.protocols import Environment, Limited, Prepares
-from rlanything.core.types import InvalidProposal, Status
+from rlanything.core.types import InvalidProposal, Status, Task
 from rlanything.core.unittests import Prefetches
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
@@ -285,6 +286,22 @@ def test_a_damaged_file_is_named(files, damage, message):
     damage(files)
     with pytest.raises(TaskFileError, match=message):
         family(files).make("in_domain", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda c: c.pop("instruction"), "the content of its file: it has no instruction or no evaluator"),
+        (lambda c: c.update(evaluator=3), "the content of its file: it has no instruction or no evaluator"),
+        (lambda c: c.pop("evaluator_list"), "the content of its file: the paper's extension has all of"),
+        (lambda c: c.update(task_template=[1]), "the content of its file: the paper's extension has all of"),
+    ],
+)
+def test_a_task_of_a_damaged_file_is_not_tried(made, damage, reason):
+    whole = next(t for t in made.make("train", 3, 0) if t.payload["key"])
+    broken = copy.deepcopy(dict(whole.payload))
+    damage(broken["content"])
+    assert made.validate(Task(whole.env, whole.instruction, broken)).startswith(reason)
 
 
 def test_a_folder_that_is_not_there_says_what_to_set(tmp_path):
