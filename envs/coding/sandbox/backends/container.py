@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from envs.coding.sandbox.backends.box import ENVIRONMENT, Box, python_command
@@ -41,13 +42,10 @@ class Containers:
         self._client = connect()
         self._errors = _package().errors
         try:
-            self._client.images.get(self._image)
-        except self._errors.ImageNotFound as error:
+            self._require_image()
+        except SandboxError:
             self._client.close()
-            raise SandboxError(
-                f"there is no image {self._image}: docker pull {self._image}, or make one from this machine's "
-                "interpreter (Linux only): python -m envs.coding.sandbox image"
-            ) from error
+            raise
         self._filter = _filter()
 
     def start(self) -> tuple[Box, Mapping[str, Any]]:
@@ -67,6 +65,16 @@ class Containers:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+    def _require_image(self) -> None:
+        with refusals(f"the image {self._image[:200]!r} cannot be looked up"):
+            try:
+                self._client.images.get(self._image)
+            except self._errors.ImageNotFound as error:
+                raise SandboxError(
+                    f"there is no image {self._image}: docker pull {self._image}, or make one from this machine's "
+                    "interpreter (Linux only): python -m envs.coding.sandbox image"
+                ) from error
 
     def _options(self) -> dict[str, Any]:
         limits, ulimit = self._limits, _package().types.Ulimit
@@ -163,6 +171,15 @@ def connect() -> Any:
     if client.api.base_url.startswith("https"):
         raise SandboxError("the back end 'docker' needs a local socket, not TLS")
     return client
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Turns errors of Docker's API into `SandboxError`. what: what could not be done."""
+    try:
+        yield
+    except (_package().errors.DockerException, OSError) as error:
+        raise SandboxError(f"{what}: {error}") from error
 
 
 def _package() -> Any:

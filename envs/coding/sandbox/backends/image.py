@@ -14,18 +14,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from envs.coding.sandbox.backends.container import refusals
 from envs.coding.sandbox.types import SandboxError
 
 TAG = "localhost/rlanything-sandbox:latest"
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_NAME = re.compile(
+    rf"(?P<repository>(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]+)?/)?{_PART}(?:/{_PART})*)(?::(?P<version>\w[\w.-]{{0,127}}))?",
+    re.ASCII,
+)
+"""The name of an image: where it is kept, its name, its version."""
 LEFT_OUT = {"test", "tests", "idlelib", "ensurepip", "tkinter", "turtledemo", "site-packages", "__pycache__"}
 FOLDERS = ("dev", "etc", "proc", "sys", "tmp", "usr/local/bin")
+
+
+def repository_and_version(tag: str) -> tuple[str, str]:
+    """The two parts of an image's name; the version is `latest` where none is given. Raises `SandboxError`."""
+    found = _NAME.fullmatch(tag)
+    if found is None:
+        raise SandboxError(
+            f"{tag[:200]!r} is no name of an image: small letters, digits, and . _ - / between them; then : and a "
+            f"version, or none for latest; e.g. {TAG}"
+        )
+    return found["repository"], found["version"] or "latest"
 
 
 def make(client: Any, tag: str = TAG) -> str:
     """Import an image of the interpreter, its standard library and the libraries that these link; returns its tag.
 
-    Raises `SandboxError` elsewhere than on Linux.
+    Raises `SandboxError` for a tag that is none, where Docker refuses, and elsewhere than on Linux.
     """
+    repository, version = repository_and_version(tag)
     if sys.platform != "linux":
         raise SandboxError(
             "only Linux programs run in a container: pull an image with Python 3.11 or newer instead"
@@ -34,11 +53,11 @@ def make(client: Any, tag: str = TAG) -> str:
         with tarfile.open(fileobj=file, mode="w") as tree:
             _fill(tree)
         file.seek(0)
-        repository, _, version = tag.rpartition(":")
-        answer = client.api.import_image_from_data(file, repository=repository, tag=version)
-    # Podman names every import `latest`.
-    client.api.tag(json.loads(answer.splitlines()[-1])["status"], repository, version)
-    return tag
+        with refusals("no image is made"):
+            answer = client.api.import_image_from_data(file, repository=repository, tag=version)
+            # Podman names every import `latest`.
+            client.api.tag(json.loads(answer.splitlines()[-1])["status"], repository, version)
+    return f"{repository}:{version}"
 
 
 def _fill(tree: tarfile.TarFile) -> None:

@@ -12,8 +12,9 @@ from conftest import opened
 from public_folder import readable_by_all
 
 from benchmarks.sandbox import TESTS, _fork_chunk, forked, jobs
-from envs.coding.sandbox import Job, Stdio
+from envs.coding.sandbox import Job, SandboxError, Stdio
 from envs.coding.sandbox.backends.container import connect
+from envs.coding.sandbox.backends.image import repository_and_version
 
 ROOT = Path(__file__).parents[4]
 NOBODY = 65534
@@ -80,12 +81,44 @@ def test_check_of_containers(image):
 
 
 @pytest.mark.long
-def test_an_image_is_made(image):
-    tag = "localhost/rlanything-sandbox:made"
+@pytest.mark.parametrize("tag", ["localhost/rlanything-sandbox:made", "localhost/rlanything-unversioned"])
+def test_an_image_is_made(image, tag):
     done = run("image", "--tag", tag)
-    assert (done.returncode, done.stdout) == (0, tag + "\n"), done.stderr
+    whole = tag if ":" in tag else f"{tag}:latest"
+    assert (done.returncode, done.stdout) == (0, whole + "\n"), done.stderr
     client = connect()
-    assert tag in client.images.get(tag).tags
+    assert whole in client.images.get(tag).tags
+
+
+@pytest.mark.long
+def test_a_name_that_is_none_of_an_image_is_told(image):
+    done = run("image", "--tag", "Foo Bar")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("'Foo Bar' is no name of an image: ")
+    found = json.loads(run("check", "--json", "--image", "Foo Bar").stdout)
+    assert found["docker"]["reason"].startswith("the image 'Foo Bar' cannot be looked up: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("foo", ("foo", "latest")),
+        ("foo:v1", ("foo", "v1")),
+        ("a/b_c/d-e:1.0", ("a/b_c/d-e", "1.0")),
+        ("localhost:5000/x", ("localhost:5000/x", "latest")),
+        ("Example.org:5000/x:v2", ("Example.org:5000/x", "v2")),
+    ],
+)
+def test_the_name_of_an_image_is_read(name, parts):
+    assert repository_and_version(name) == parts
+
+
+@pytest.mark.parametrize(
+    "name", ["", ":x", "foo:", "Foo", "foo bar", "foo:a b", "a//b", "-a", "foo:" + "v" * 129]
+)
+def test_another_text_is_no_name_of_an_image(name):
+    with pytest.raises(SandboxError, match="is no name of an image"):
+        repository_and_version(name)
 
 
 def test_bench_prints_a_ratio_and_counts_the_boxes_cpu_time(request):
