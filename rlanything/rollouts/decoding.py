@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import psutil
@@ -92,11 +93,10 @@ def in_child(work: Callable[[], list[str]]) -> list[str] | str:
     """The texts that `work` makes of a tokenizer in a child process with limits, or why there are none.
 
     The child is a fork, so that nothing is imported again."""
-    context = get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_report, args=(work, sender), daemon=True)
-    child.start()
-    sender.close()
+    try:
+        child, receiver = _started(work)
+    except OSError as error:
+        return f"no process can be started to read the tokenizer ({error.strerror})"
     try:
         if receiver.poll(WALL_S):
             found: list[str] | str = json.loads(receiver.recv_bytes())
@@ -107,6 +107,16 @@ def in_child(work: Callable[[], list[str]]) -> list[str] | str:
         child.kill()
         child.join()
     return f"the tokenizer crashes, or needs more than {SECONDS} s or {MEMORY_MB} MB"
+
+
+def _started(work: Callable[[], list[str]]) -> tuple[ForkProcess, Connection]:
+    """A process that works, and where its answer arrives. Raises `OSError`."""
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    with sender:
+        child = context.Process(target=_report, args=(work, sender), daemon=True)
+        child.start()
+    return child, receiver
 
 
 def _report(work: Callable[[], list[str]], sender: Connection) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +309,17 @@ def test_texts_without_end_are_not_printed(root, capsys, monkeypatch):
     assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
     out = capsys.readouterr().out
     assert "tokens are not decoded: their texts have more than 10 characters" in out
+    assert "\n  action  " in out
+
+
+def test_a_machine_without_another_process_shows_the_rest(root, capsys, monkeypatch):
+    def refuse(self: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(ForkProcess, "start", refuse)
+    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
+    out = capsys.readouterr().out
+    assert f"no process can be started to read the tokenizer ({os.strerror(errno.EAGAIN)})" in out
     assert "\n  action  " in out
 
 
