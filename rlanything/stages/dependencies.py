@@ -114,9 +114,10 @@ def _practice(left_out: bool) -> Columns:
 
 
 def results(config: Config) -> list[str]:
-    """The evaluations and runs that the report reads."""
+    """The evaluations and runs that the report reads, and the tasks that were to be measured."""
     evaluations = [f"evaluation/{arm}.json" for arm in measured(config)]
-    return [*evaluations, *(f"runs/{arm}" for arm in config.arms)]
+    runs = [f"runs/{arm}" for arm in config.arms]
+    return [*evaluations, *runs, *tasks_of(config.tasks.policy_panels)]
 
 
 def tasks_of(panels: Sequence[str]) -> tuple[str, ...]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from rlanything.config import Config
+from rlanything.core.printable import counted
 from rlanything.files.atomic import write_bytes, write_text
+from rlanything.files.reader import read_json
 from rlanything.report import buffers, caveats, document, exports, figures, tables
 from rlanything.report.page.page import page_html
 from rlanything.report.report_data import ReportData, gather
+from rlanything.report.results.evaluations import Evaluation, broken
+from rlanything.runs.layout import Layout, read_tasks
 
 FOLDER = "report"
 
@@ -19,12 +24,43 @@ FOLDER = "report"
 def write_report(config: Config, root: Path) -> None:
     """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
     material = gather(config, root)
+    check_tasks(config, root, material.comparison.panels)
     changed = buffers.changes(material.changed, root)
     for name, page in buffers.pages(changed):
         write_text(root / FOLDER / "buffers" / name, page)
     write_text(root / FOLDER / "buffers.md", buffers.markdown(changed))
     _write(material, root / FOLDER)
     _show(material, Console(), root)
+
+
+def check_tasks(config: Config, root: Path, arms: Iterable[str]) -> None:
+    """Raise `ReportError` unless every evaluation has the tasks of the policy's panels, and no more tries of them than
+    are configured. Episodes that crashed are missing in it.
+
+    A panel without its file of tasks is not compared: a clone of the repository has results, and no data.
+    """
+    layout = Layout(root)
+    panels = [name for name in config.tasks.policy_panels if layout.tasks(name).is_file()]
+    wanted = {name: {task.task_id for task in read_tasks(layout.tasks(name))} for name in panels}
+    for arm in arms:
+        found = Evaluation.model_validate(read_json(layout.evaluation(arm)))
+        for seed, results in found.seeds.items():
+            for name in panels:
+                if name in results and (
+                    trouble := _trouble(results[name], wanted[name], config.evaluate.repeats)
+                ):
+                    raise broken(layout.evaluation(arm), f"seeds.{seed}.{name}: {trouble}")
+
+
+def _trouble(measured: Mapping[str, Sequence[int]], wanted: Collection[str], repeats: int) -> str:
+    """What is wrong with the tasks of a seed. '' for nothing. measured: task -> its tries."""
+    if odd := sorted(measured.keys() ^ set(wanted)):
+        which = "is no task of the panel" if odd[0] in measured else "was not measured"
+        return f"{counted(len(odd), 'task')} that the panel and the evaluation do not share; {odd[0][:12]} {which}"
+    for task, tries in measured.items():
+        if len(tries) > repeats:
+            return f"{task[:12]} has {len(tries)} tries; evaluate.repeats = {repeats}"
+    return ""
 
 
 def _write(material: ReportData, folder: Path) -> None:

@@ -11,6 +11,8 @@ import sys
 import pytest
 from report_cases import GOLDEN, config, cooled, evaluation, project, steady, write_evaluation
 
+from rlanything.core.types import Task
+from rlanything.files.records import write_lines
 from rlanything.report import document, exports, figures, findings
 from rlanything.report.caveats import caveats
 from rlanything.report.contents import contents_of
@@ -38,6 +40,24 @@ def files(kinds=figures.KINDS):
 
 def contents(folder):
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def with_tasks(root):
+    """A project whose evaluations name the tasks of its panels, which are there. Returns a task of each panel."""
+    project(root, ("base", "full"), seeds=2)
+    panels = {
+        name: [Task("game", f"{name} {number}", {}) for number in range(24)]
+        for name in ("in_domain", "out_of_domain")
+    }
+    for name, tasks in panels.items():
+        write_lines(root / "data" / "tasks" / f"{name}.jsonl", [task.to_json() for task in tasks])
+    for path in (root / "evaluation").glob("*.json"):
+        found = json.loads(path.read_text())
+        for results in found["seeds"].values():
+            for name, tasks in panels.items():
+                results[name] = dict(zip([t.task_id for t in tasks], results[name].values(), strict=True))
+        path.write_text(json.dumps(found))
+    return {name: tasks[0].task_id for name, tasks in panels.items()}
 
 
 @pytest.mark.long
@@ -171,6 +191,34 @@ def test_a_broken_input_leaves_the_old_report_alone(tmp_path, blank):
     with pytest.raises(ReportError, match=r"evaluation/full\.json"):
         report.write_report(config(), tmp_path)
     assert contents(tmp_path / "report") == before
+
+
+def test_an_evaluation_has_the_tasks_of_its_panels_and_no_more_tries(tmp_path, blank):
+    first = with_tasks(tmp_path)
+    tries = config(evaluate={"repeats": 3})
+    report.write_report(tries, tmp_path)
+    with pytest.raises(
+        ReportError, match=r"evaluation/base\.json: seeds.0.in_domain: .* has 3 tries; .*repeats = 2"
+    ):
+        report.write_report(config(evaluate={"repeats": 2}), tmp_path)
+    path = tmp_path / "evaluation" / "full.json"
+    whole = path.read_text()
+    for harm, words in (
+        (
+            lambda results: results.update({"f" * 64: [1, 1, 1]}),
+            "1 task that .* f{12} is no task of the panel",
+        ),
+        (
+            lambda results: results.pop(first["out_of_domain"]),
+            f"{first['out_of_domain'][:12]} was not measured",
+        ),
+    ):
+        found = json.loads(whole)
+        for results in found["seeds"].values():
+            harm(results["out_of_domain"])
+        path.write_text(json.dumps(found))
+        with pytest.raises(ReportError, match=f"evaluation/full.json: seeds.0.out_of_domain: .*{words}"):
+            report.write_report(tries, tmp_path)
 
 
 def test_a_full_disk_leaves_the_old_files_alone(tmp_path, blank, monkeypatch):
