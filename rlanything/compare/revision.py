@@ -1,7 +1,11 @@
-"""What a git revision recorded, read from git's objects and DVC's cache. Nothing is checked out."""
+"""What a git revision recorded, read from git's objects and DVC's cache.
+
+Nothing is checked out, and git fetches nothing.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rlanything.buffer.fields import TaskBufferError
-from rlanything.buffer.views.find.revision import Revision, known_revisions, nearest
+from rlanything.buffer.views.find.revision import LOCAL, Revision, known_revisions, nearest
 from rlanything.compare.project import PARAMS, of_project, plain
 from rlanything.compare.recorded import CURVES, SUMMARY, read_summary
 from rlanything.compare.side import Side
@@ -30,14 +34,26 @@ class Commit:
     hash: str
 
     def read(self, path: str) -> bytes | None:
-        """A file of the project; None where it has none. Raises `ConfigError` for one beyond the limit."""
+        """A file of the project; None where it has none.
+
+        Raises `ConfigError` for one beyond the limit, and for one that git has not fetched."""
         place = f"{self.hash}:./{path}"
         size = _git(self.root, "cat-file", "-s", place)
         if size is None:
+            self._require_absent(path, place)
             return None
         if int(size) > MOST_MB << 20:
             raise ConfigError(f"revision {self.name}: {path}: it holds more than {MOST_MB} MB")
         return _git(self.root, "cat-file", "blob", place)
+
+    def _require_absent(self, path: str, place: str) -> None:
+        """Raise `ConfigError` unless git says that the commit has no such file: then it ends with 1."""
+        done = _run(self.root, "rev-parse", "--verify", "--quiet", place)
+        if done is not None and done.returncode != 1:
+            raise ConfigError(
+                f"revision {self.name}: {path}: git cannot read it here. A partial clone lacks what was not fetched; "
+                f"`git show {self.hash[:_CUT]}:./{path}` fetches it, a comparison does not"
+            )
 
 
 def resolve(name: str, root: Path) -> Commit | None:
@@ -97,7 +113,14 @@ def _evaluations(commit: Commit, arms: list[str], place: Path) -> None:
 
 def _git(root: Path, *words: str) -> bytes | None:
     """The output of a git command; None when it fails."""
+    done = _run(root, *words)
+    return None if done is None or done.returncode else done.stdout
+
+
+def _run(root: Path, *words: str) -> subprocess.CompletedProcess[bytes] | None:
+    """A git command that has ended; None without git."""
     try:
-        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
+        command = ["git", "-C", str(root), *words]
+        return subprocess.run(command, capture_output=True, check=False, env={**os.environ, **LOCAL})
+    except OSError:
         return None

@@ -216,3 +216,13 @@ def test_a_git_project_without_dvc_will_do(tmp_path):
     do(tmp_path, "git", "commit", "-q", "-m", "runs")
     shutil.rmtree(tmp_path / "runs")
     assert find("main", tmp_path).name == "main:full/seed-0@2"
+
+
+def test_a_partial_clone_says_what_it_lacks(made, tmp_path):
+    """DVC would wait for ever."""
+    do(made, "git", "config", "uploadpack.allowFilter", "true")
+    do(tmp_path, "git", "clone", "-q", "--filter=blob:none", "--no-checkout", made.as_uri(), "place")
+    with pytest.raises(
+        TaskBufferError, match=r"HEAD: \d+ files or folders .* `git fetch --refetch --no-filter`"
+    ):
+        find("HEAD:full/seed-0", tmp_path / "place")

@@ -6,6 +6,7 @@ DVC reads what its cache lacks from the project's remote, if there is one.
 from __future__ import annotations
 
 import difflib
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST = 5
 """How many known names an error offers where none is near."""
+LOCAL = {"GIT_NO_LAZY_FETCH": "1"}
+"""For git's environment: in a partial clone it would fetch what is read. Versions that do not know this do so."""
 _EXPERIMENTS = "refs/exps/"
 _INTERNAL = ("refs/exps/exec/", "refs/exps/stash", "refs/exps/celery/")
 
@@ -39,6 +42,7 @@ class Revision:
     def _tree(self) -> DVCFileSystem:
         from dvc.api import DVCFileSystem
 
+        require_whole(self.root, self.name)
         return DVCFileSystem(str(self.root), rev=self.name)
 
     def names(self, folder: Path) -> list[str]:
@@ -74,6 +78,25 @@ class Revision:
         """A file of the project at this revision, or '' when it has none."""
         with _explained(self):
             return str(self._tree.read_text(path)) if self._tree.isfile(path) else ""
+
+
+def require_whole(root: Path, name: str) -> None:
+    """Raise `TaskBufferError` where git lacks files of a commit, as in a partial clone: DVC would wait for ever.
+
+    A name that git does not know is left to DVC.
+    """
+    words = ["rev-list", "--objects", "--no-walk", "--missing=print", "--end-of-options", name]
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, check=False, env={**os.environ, **LOCAL}
+        )
+    except OSError:  # no git
+        return
+    if done.returncode == 0 and (lacking := sum(line.startswith(b"?") for line in done.stdout.splitlines())):
+        raise TaskBufferError(
+            f"revision {name}: {lacking} files or folders of it are not here, because this is a partial clone; "
+            "`git fetch --refetch --no-filter` fetches them"
+        )
 
 
 def kept_in(root: Path) -> Path:
