@@ -21,7 +21,7 @@ from benchmarks.engines import gpu
 from benchmarks.engines.measure import SIZES, Results, measure
 from benchmarks.machine import machine
 from rlanything.core.errors import RLAnythingError
-from rlanything.rehearsal.architectures import in_room
+from rlanything.engines.placement import in_room
 
 
 def table(size: str, results: Results) -> Table:

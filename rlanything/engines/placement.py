@@ -1,24 +1,29 @@
-"""The device of a model and the number format of its weights, decided here for every stage.
+"""The device of a model, the number format of its weights, and what is said where memory is short, for every stage.
 
-Both follow from the section `train` of the configuration and from the model's role. Code that feeds a model asks the
-model for its device. torch is imported where its objects are needed: a plan asks only how many bytes a weight has.
+Device and format follow from the section `train` of the configuration and from the model's role. Code that feeds a
+model asks the model for its device. torch is imported where its objects are needed: a plan asks only how many bytes a
+weight has.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from rlanything.config import TrainConfig
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, MachineError
 
 if TYPE_CHECKING:
     import torch
 
 SHARDED = "fsdp"
 """The `train.strategy` that divides a model that trains over the devices (`learn.sharding`)."""
+_CPU_FULL = "DefaultCPUAllocator: "
+"""In the words of the error where the memory of the CPU is short. It has no class of its own, as that of a GPU has."""
 
 
 class Role(Enum):
@@ -49,6 +54,19 @@ def placement(train: TrainConfig, role: Role) -> Placement:
     if role is Role.TRAINED and train.strategy == SHARDED:
         place = torch.device("cpu")
     return Placement(place, dtype(train.precision, role))
+
+
+@contextmanager
+def in_room(what: str) -> Iterator[None]:
+    """Turn what PyTorch raises where memory is short into `MachineError`. what: the beginning of its message."""
+    import torch
+
+    try:
+        yield
+    except RuntimeError as error:
+        if not (isinstance(error, torch.OutOfMemoryError) or _CPU_FULL in str(error)):
+            raise
+        raise MachineError(f"{what}: {error}") from None
 
 
 def exact_convolutions() -> None:

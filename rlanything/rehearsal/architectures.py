@@ -6,8 +6,7 @@ added when there is no system message, and which thoughts of earlier turns are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +31,8 @@ from transformers import (
 )
 from transformers.models.qwen2 import Qwen2Tokenizer
 
-from rlanything.core.errors import ConfigError, MachineError, unknown
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.engines.placement import in_room
 from rlanything.rehearsal import sighted
 
 VOCAB = 2048
@@ -42,8 +42,6 @@ HEAD = 32
 
 WIDTH = 2 * HEAD
 """Width of a small stand-in's layers."""
-_CPU_FULL = "DefaultCPUAllocator: "
-"""In the words of the error where the memory of the CPU is short. It has no class of its own, as that of a GPU has."""
 
 _QWEN2 = (
     "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
@@ -147,17 +145,6 @@ def made_on(config: PreTrainedConfig, form: torch.dtype, device: torch.device) -
     with in_room(f"a model of this size has no room on {device}"), device:
         model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=form)
     return model
-
-
-@contextmanager
-def in_room(what: str) -> Iterator[None]:
-    """Turn what PyTorch raises where memory is short into `MachineError`. what: the beginning of its message."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not (isinstance(error, torch.OutOfMemoryError) or _CPU_FULL in str(error)):
-            raise
-        raise MachineError(f"{what}: {error}") from None
 
 
 def _qwen(texts: Iterable[str]) -> PreTrainedTokenizerBase:

@@ -24,7 +24,7 @@ from rlanything.learn.packing import Row
 from rlanything.learn.supervised import fit
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.prompts import Prompts
-from rlanything.rehearsal.architectures import WIDTH, Architecture, in_room
+from rlanything.rehearsal.architectures import WIDTH, Architecture
 from rlanything.rehearsal.lessons import Lessons
 from rlanything.runs import build
 from rlanything.runs.progress.ticker import Ticker
@@ -104,7 +104,7 @@ class StandIns:
         rate = RATE * WIDTH / model.config.get_text_config().hidden_size
         settings = SupervisedConfig(episodes=len(rows), steps=steps, batch=4, lr=rate)
         ticker = Ticker(f"rehearse: {name}", steps)
-        with in_room(f"{name}: {model.device} has no room to teach it (--steps)"):
+        with placement.in_room(f"{name}: {model.device} has no room to teach it (--steps)"):
             fit(
                 model,
                 rows,
