@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import torch
 from rich import box
@@ -22,7 +21,7 @@ from rich.table import Table
 from transformers import PreTrainedModel
 
 from benchmarks.machine import say
-from benchmarks.plan.checkpoints import made
+from benchmarks.plan.checkpoints import known, made
 from benchmarks.sampling import endless_tokenizer
 from rlanything.config import LoraConfig
 from rlanything.core.protocols import Engine
@@ -34,7 +33,6 @@ from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB
 from rlanything.engines.vllm.copying import token_bytes
 from rlanything.engines.vllm.engine import VllmEngine
-from rlanything.planning.costs.sizes import declared
 
 CHECKPOINT = "Qwen/Qwen2.5-0.5B-Instruct"
 REPEATS = 3
@@ -121,8 +119,7 @@ LORA: dict[str, Opening] = {
 
 def checkpoints() -> list[str]:
     """Names of the checkpoints whose sizes are known and that read text."""
-    known = declared(Path())
-    return [name for name, fields in known.items() if "vision_config" not in fields]
+    return [name for name, fields in known().items() if "vision_config" not in fields]
 
 
 def compare(name: str, *, lora: bool = False) -> dict[str, Timed]:

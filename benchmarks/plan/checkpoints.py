@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import AutoConfig, PreTrainedModel
@@ -11,13 +12,21 @@ from rlanything.core.errors import MachineError
 from rlanything.planning.costs.sizes import DECLARED, Size, declared, from_fields
 from rlanything.rehearsal.architectures import made_on
 
+ROOT = Path(__file__).parents[2]
+"""The project, whatever the current folder is."""
+
+
+def known() -> dict[str, Any]:
+    """Name of a checkpoint -> the fields of its config.json, as experiments/model/sizes.json has them."""
+    return declared(ROOT)
+
 
 def made(name: str, form: torch.dtype, place: torch.device) -> tuple[PreTrainedModel, Size]:
-    """A model of the sizes of a checkpoint of experiments/model/sizes.json, on a device.
+    """A model of the sizes of a known checkpoint, on a device.
 
     Raises `MachineError`, with the name, where the device has no room for it.
     """
-    fields = declared(Path())[name]
+    fields = known()[name]
     try:
         model = made_on(AutoConfig.for_model(**fields), form, place).eval()
     except MachineError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, Qwen2Config
@@ -45,16 +43,16 @@ def test_so_it_is_where_the_memory_of_the_cpu_is_short(monkeypatch):
         made_on(Qwen2Config(), torch.bfloat16, torch.device("cpu"))
 
 
-def test_the_comparison_of_plans_on_a_gpu_ends_with_one_line(monkeypatch, capsys):
-    monkeypatch.chdir(Path(__file__).parents[2])  # sizes of checkpoints are read in the project
+def test_the_comparison_of_plans_on_a_gpu_ends_with_one_line(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_known", lambda _: DEVICES[0])
     assert command.main(["--gpu"]) == 1
     said = f"Qwen/Qwen2.5-0.5B-Instruct: a model of this size has no room on cuda: {FULL}"
     assert capsys.readouterr().err == f"bench: {said}\n"
 
 
-def test_the_comparison_of_engines_on_a_gpu_ends_with_one_line(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[2])
+def test_the_comparison_of_engines_on_a_gpu_ends_with_one_line(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     said = f"bench: Qwen/Qwen2.5-0.5B-Instruct: a model of this size has no room on cuda: {FULL}"
     with pytest.raises(SystemExit, match=f"^{said}$"):
