@@ -290,6 +290,11 @@ def test_markdown_shows_task_text_as_it_is():
     assert escaped("@12 a@b.org a@1.org") == "&#64;&#8203;12 a&#64;&#8203;b.org a&#64;&#8203;1.org"
     no_issue = "GH&#35;&#8203;3 &#36;&#8203;x&#36;&#8203; &#35;&#8203; a"
     assert escaped("GH#3 $x$ # a") == no_issue  # nor formula, nor heading
+    assert escaped("GH-12 gh-7 !12 x!3 Hi! &5 R&D") == (
+        "GH-&#8203;12 gh-&#8203;7 &#33;&#8203;12 x&#33;&#8203;3 Hi! &#38;&#8203;5 R\\&D"
+    )
+    assert escaped('50 % %v1 %"a" ~bug ~ 3') == '50 % &#37;&#8203;v1 &#37;&#8203;"a" &#126;&#8203;bug \\~ 3'
+    assert escaped("https://a.org www.b.org a:b") == "https&#58;&#8203;//a.org www&#8203;.b.org a:b"
     assert "\x1b" not in escaped(NASTY)
 
 

@@ -21,10 +21,14 @@ from rlanything.buffer.views.compare.two_way import listed
 from rlanything.buffer.views.terminal import share
 from rlanything.core.printable import one_line
 
-_SPECIAL = re.compile(r"(?P<iteration>(?<=[A-Za-z0-9])@(?=\d+(?![\w.-])))|[\\`*_\[\]<#|~@&$]")
-"""What Markdown gives a meaning. iteration: the @ in the name of a buffer."""
-_HOSTS = "@#$"
-"""What hosts give one: names of accounts, numbers of issues, formulas."""
+_SPECIAL = re.compile(
+    r"(?P<iteration>(?<=[A-Za-z0-9])@(?=\d+(?![\w.-])))"
+    r"|(?P<host>[@#$]|[!&](?=\d)|[%~](?=[\w\"])|\bGH-(?=\d)|:(?=//)|\bwww(?=\.))"
+    r"|[\\`*_\[\]<|~&]",
+    re.IGNORECASE,
+)
+"""iteration: the @ in the name of a buffer. host: what hosts give a meaning, which see names of accounts, labels and
+milestones, numbers of issues and requests, formulas, and addresses of pages. The rest: what Markdown gives one."""
 _NOTHING = "&#8203;"
 """A character that is not seen. Hosts look for accounts and issues in what is shown, after Markdown, so no way to write
 @ or # keeps them from that; a character behind it does."""
@@ -81,15 +85,19 @@ def _three_cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text on one line that Markdown shows as it is. In it @ names no account, # no issue, and $ begins no formula."""
+    """Text on one line that Markdown shows as it is.
+
+    In it @ names no account, # and GH- no issue, ! no request, $ begins no formula, and an address becomes no link.
+    """
     return _SPECIAL.sub(_escape, one_line(text))
 
 
 def _escape(found: re.Match[str]) -> str:
     sign = found[0]
-    if sign not in _HOSTS:
-        return f"\\{sign}"
-    return f"&#{ord(sign)};" if found["iteration"] else f"&#{ord(sign)};{_NOTHING}"
+    written = sign if sign.isalnum() or len(sign) > 1 else f"&#{ord(sign)};"
+    if found["host"]:
+        return f"{written}{_NOTHING}"
+    return written if found["iteration"] else f"\\{sign}"
 
 
 def _histogram(difficulty: Mapping[str, Any]) -> Iterator[str]:
