@@ -18,7 +18,7 @@ from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.history.drift import field_shifts
 from rlanything.core.adaptation import AcceptanceRule
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture
