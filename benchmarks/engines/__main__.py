@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engines import gpu
-from benchmarks.engines.measure import SIZES, Results, measure
+from benchmarks.engines.measure import OPENINGS, SIZES, Results, measure
 from benchmarks.machine import machine
 from rlanything.core.errors import RLAnythingError
 from rlanything.engines.placement import in_room
@@ -40,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__.split("\n")[0])
     parser.add_argument(
         "sizes", nargs="*", default=list(SIZES), metavar="SIZE", help=f"of {', '.join(SIZES)}"
+    )
+    parser.add_argument(
+        "--engines", nargs="+", default=list(OPENINGS), choices=OPENINGS, help="beside the native one"
     )
     parser.add_argument("--gpu", action="store_true", help="a model of real size on this machine's GPU")
     parser.add_argument(
@@ -71,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             sys.exit(f"bench: {error}")
         console.print(gpu.table(args.checkpoint, found))
     for size in [] if args.gpu else args.sizes:
-        console.print(table(size, measure(size)))
+        console.print(table(size, measure(size, names=args.engines)))
     here = {**machine(), **({"gpu": torch.cuda.get_device_name()} if args.gpu else {})}
     console.print(f"{here}; {time.monotonic() - started:.0f} s in all", highlight=False, soft_wrap=True)
 

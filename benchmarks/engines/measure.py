@@ -7,7 +7,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,25 +65,40 @@ def model_of(size: str) -> PreTrainedModel:
     return Qwen2ForCausalLM(config).eval()
 
 
-def engines(model: PreTrainedModel) -> Iterator[tuple[str, Engine]]:
-    """The engines that are installed, the native one first. The caller closes them."""
-    tokenizer = endless_tokenizer()
-    yield "native", NativeEngine(model, tokenizer)
-    yield "transformers", TransformersEngine(model, tokenizer)
-    try:
-        support.check_installed()
-    except support.UnsupportedError as error:
-        say(str(error))
-        return
-    yield "vllm", VllmEngine(model, tokenizer, cache_gib=1.0)
-    yield "vllm_servers", VllmServers(model, tokenizer, cache_gib=1.0)
+NATIVE = "native"
+OPENINGS: dict[str, Callable[[PreTrainedModel], Engine]] = {
+    NATIVE: lambda model: NativeEngine(model, endless_tokenizer()),
+    "transformers": lambda model: TransformersEngine(model, endless_tokenizer()),
+    "vllm": lambda model: VllmEngine(model, endless_tokenizer(), cache_gib=1.0),
+    "vllm_servers": lambda model: VllmServers(model, endless_tokenizer(), cache_gib=1.0),
+}
+"""The engines by name. The native one comes first, because the others are compared with it."""
 
 
-def measure(size: str, work: Workload = WORK, repeats: int = REPEATS) -> Results:
-    """Every kind of work on every engine, `repeats` times in turn. A first, smaller round is not counted."""
+def engines(model: PreTrainedModel, names: Collection[str] = tuple(OPENINGS)) -> Iterator[tuple[str, Engine]]:
+    """The native engine, and those of `names` that are installed. The caller closes them."""
+    for name, opening in OPENINGS.items():
+        if name != NATIVE and name not in names:
+            continue
+        if name.startswith("vllm"):
+            try:
+                support.check_installed()
+            except support.UnsupportedError as error:
+                say(str(error))
+                return
+        yield name, opening(model)
+
+
+def measure(
+    size: str, work: Workload = WORK, repeats: int = REPEATS, names: Collection[str] = tuple(OPENINGS)
+) -> Results:
+    """Every kind of work on every engine, `repeats` times in turn. A first, smaller round is not counted.
+
+    names: the engines beside the native one.
+    """
     results: Results = {"turns": {}, "actions": {}, "votes": {}}
     with ExitStack() as stack:
-        opened = dict(engines(model_of(size)))
+        opened = dict(engines(model_of(size), names))
         for engine in opened.values():
             stack.callback(engine.close)
             engine.generate(vote_requests(Workload(trajectories=1, steps=1)))

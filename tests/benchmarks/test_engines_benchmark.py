@@ -27,6 +27,12 @@ def test_every_installed_engine_does_the_same_work():
     assert command.table("0.4M", found).row_count == 3 * len(known)
 
 
+def test_the_engines_that_are_named_are_measured_beside_the_native_one():
+    found = measure("0.4M", TINY, repeats=1, names=["transformers"])
+    assert [*found] == ["turns", "actions", "votes"]
+    assert all(list(by_engine) == ["native", "transformers"] for by_engine in found.values())
+
+
 def test_rounded_sums_lose_first_steps_and_rounded_factors_do_not(capsys):
     few, many = rounding.measure(3), rounding.measure(300)
     assert few["merged"].kept < 0.2 < 0.9 < many["merged"].kept
