@@ -216,7 +216,7 @@ test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vl
 	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py \
 		tests/engines/openai/test_endpoint_vllm.py tests/engines/openai/test_endpoint_vllm_pictures.py
 	.rla/vllm/bin/python -m pytest -m "not slow" tests/images/test_vllm_picture_run.py \
-		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone"
+		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone or lora_in_bfloat16"
 
 # vLLM is that of .rla/vllm, or else that of .venv. Where there is none, its tests are skipped.
 test-gpu: install-dev  ## Run the tests that need an NVIDIA GPU (TORCH=... for a build of torch that has CUDA)

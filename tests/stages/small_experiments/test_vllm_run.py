@@ -12,11 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 from stage_cases import contents, lines, small
 
 from rlanything.config import Config
 from rlanything.core.types import Episode
-from rlanything.engines.vllm import ending, instance, support
+from rlanything.engines.vllm import ending, instance, probe, support
 from rlanything.engines.vllm.served import keeper
 from rlanything.files.records import read_lines
 from rlanything.loop.record import EpisodeRecord
@@ -156,6 +157,29 @@ def test_a_training_that_sends_loras_weights_alone_has_the_native_engines_ids(
     assert found.apart <= 0.02 * found.same
     assert found.error < ROUNDING
     check_log_probs(ours)
+
+
+def test_lora_in_bfloat16_is_sampled_and_evaluated_beside_the_frozen_weights(
+    tiny_project, tmp_path, monkeypatch
+):
+    """By default: rounded sums would lose what it has learned first."""
+    needs_vllm()
+    pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
+    updates, add = [], instance.Instance.add_lora
+    monkeypatch.setattr(
+        instance.Instance, "add_lora", lambda self, model: (updates.append(self), add(self, model))[1]
+    )
+    root = shutil.copytree(tiny_project, tmp_path / "project", symlinks=True)
+    lora = ["learn.policy.lora={rank: 4}", "learn.reward.lora={rank: 4}", "learn.importance=recomputed"]
+    config = small("engine=vllm", "engine.cache_gib=0.5", "train.precision=bf16-mixed", *lora)
+    train.train_arm(config, root, ARM)
+    while_training = len(updates)
+    assert while_training >= 2 * config.train.iterations
+    learned = [row for row in lines(Layout(root).run(ARM, 0) / "metrics.jsonl") if row.get("policy/rows")]
+    assert learned
+    assert all(0 < row["policy/mismatch_max"] < probe.TOLERANCE[torch.bfloat16] for row in learned)
+    evaluate.evaluate_arm(config, root, ARM)
+    assert len(updates) == while_training + 2  # policy and reward model
 
 
 def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(config, trained):
