@@ -8,13 +8,20 @@ from typing import Any
 from rlanything.config import Checkpoint
 from rlanything.core.ids import content_id
 from rlanything.engines import sources
+from rlanything.runs.layout import LoraCheckpoint
 
 PLACED = ("accelerator", "precision", "strategy", "devices")
 """Keys of `train` that decide where a model lies and in which format."""
 
 
 def identity(checkpoint: Checkpoint, root: Path) -> Any:
-    """A local model by its content, one of a hub by its name and its commit in the cache."""
+    """A local model by its content, one of a hub by its name and its commit in the cache.
+
+    One that LoRA trained by what it is made of: the base, and the folder of LoRA's weights.
+    """
+    if isinstance(checkpoint, LoraCheckpoint):
+        lora = Checkpoint(path=checkpoint.lora)
+        return {"base": identity(checkpoint.base, root), "lora": identity(lora, root)}
     found = sources.contents(checkpoint, root)
     return (
         content_id(found)

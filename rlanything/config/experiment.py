@@ -22,7 +22,7 @@ from rlanything.config.algorithm import (
 from rlanything.config.endpoints import Endpoints
 from rlanything.config.evaluation import EvaluateConfig, Sampler
 from rlanything.config.executor import ExecutorConfig
-from rlanything.config.models import BootstrapConfig, ModelConfig
+from rlanything.config.models import BootstrapConfig, Checkpoint, ModelConfig
 from rlanything.config.section import Arguments, Section
 from rlanything.config.tasks import TasksConfig
 from rlanything.config.training import TrainConfig
@@ -98,6 +98,11 @@ class Config(Section):
     def proposer(self) -> str:
         """The name of the model that rewrites tasks."""
         return self.model.adapter.path if self.endpoints.adapter is None else self.endpoints.adapter.model
+
+    @property
+    def lora_bases(self) -> dict[str, Checkpoint]:
+        """`policy` and `reward`, those that LoRA trains -> what their frozen weights are read from."""
+        return {role: getattr(self.model, role) for role in self.learn.lora}
 
     @property
     def has_oracle(self) -> bool:

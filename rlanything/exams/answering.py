@@ -18,7 +18,7 @@ from rlanything.engines import sources
 from rlanything.files import locks
 from rlanything.files.hashes import tree_hash
 from rlanything.runs import build
-from rlanything.runs.layout import Layout
+from rlanything.runs.layout import Layout, LoraCheckpoint
 from rlanything.runs.progress.ticker import Ticker
 from rlanything.stages import BEFORE_TRAINING, EXAM, TRAIN, of_arm
 from rlanything.stages.evaluate import policy_of
@@ -76,10 +76,8 @@ SIZES = (
 
 def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
     """What the answers depend on. It is stored with them."""
-    found = sources.contents(checkpoint, root)
-    name = f"{checkpoint.path}@{found.get(sources.COMMIT, checkpoint.revision)}"
     return {
-        "policy": content_id(found) if sources.is_local(checkpoint, root) else name,
+        "policy": _named(checkpoint, root),
         "prompts": tree_hash(root / config.model.prompts),
         "context": config.model.context,
         "seeds": [config.seed, seed],
@@ -88,6 +86,17 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
         "precision": config.train.precision,
         "engine": {k: v for k, v in config.engine.items() if k not in SIZES},
     }
+
+
+def _named(checkpoint: Checkpoint, root: Path) -> Json:
+    """A local model by its content, one of a hub by its name and commit, one that LoRA trained by both of its parts."""
+    if isinstance(checkpoint, LoraCheckpoint):
+        lora = Checkpoint(path=checkpoint.lora)
+        return {"base": _named(checkpoint.base, root), "lora": _named(lora, root)}
+    found = sources.contents(checkpoint, root)
+    if sources.is_local(checkpoint, root):
+        return content_id(found)
+    return f"{checkpoint.path}@{found.get(sources.COMMIT, checkpoint.revision)}"
 
 
 def _answer(

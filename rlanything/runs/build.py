@@ -16,7 +16,7 @@ from rlanything.engines import sources
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import families
-from rlanything.runs.layout import LoraCheckpoint
+from rlanything.runs.layout import LoraCheckpoint, as_trained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -103,9 +103,9 @@ def put_lora(config: Config, model: PreTrainedModel, checkpoint: LoraCheckpoint,
     from rlanything.engines.lora.files import load_lora
     from rlanything.engines.lora.injection import inject
 
-    role = checkpoint.role
-    inject(model, config.learn.lora[role], 0, f"learn.{role}.lora")
-    load_lora(model, root / checkpoint.lora)
+    role, settings = checkpoint.role, config.learn.lora[checkpoint.role]
+    inject(model, settings, 0, f"learn.{role}.lora")
+    load_lora(model, root / checkpoint.lora, settings, checkpoint.base.path)
 
 
 def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
@@ -185,6 +185,7 @@ def measured(
     """
     from rlanything.engines.placement import Role
 
+    checkpoint = as_trained(config, root, checkpoint)
     network, tokenizer = load(config, checkpoint, root, Role.FROZEN)
     return network, chat_model(
         config, network, tokenizer, sight(config, role, checkpoint, root, network, images)

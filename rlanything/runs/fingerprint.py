@@ -113,7 +113,10 @@ def inputs(config: Config, root: Path, arm: str) -> dict[str, str]:
 def checkpoints(config: Config, arm: str) -> list[Checkpoint]:
     """The configured checkpoints that a run of the arm loads."""
     own, model = config.arm(arm), config.model
-    judges = own.reward_from is None and not config.judge_for(own).is_oracle and not config.endpoints.reward
+    reads = (
+        own.reward_from is None or "reward" in config.learn.lora
+    )  # LoRA's weights lie beside the frozen ones
+    judges = reads and not config.judge_for(own).is_oracle and not config.endpoints.reward
     adapts = own.adapt and not config.endpoints.adapter
     return [model.policy, *([model.reward] if judges else ()), *([model.adapter] if adapts else ())]
 

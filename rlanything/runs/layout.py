@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
@@ -132,5 +132,21 @@ def trained(config: Config, root: Path, arm: str, seed: int, role: str) -> Check
     path = str(folder.relative_to(root))
     if role not in config.learn.lora:
         return Checkpoint(path=path)
-    base: Checkpoint = getattr(config.model, role)
-    return LoraCheckpoint(path=path, base=base, lora=str((run / LORA / role).relative_to(root)), role=role)
+    return LoraCheckpoint(
+        path=path, base=config.lora_bases[role], lora=str((run / LORA / role).relative_to(root)), role=role
+    )
+
+
+def as_trained(config: Config, root: Path, checkpoint: Checkpoint) -> Checkpoint:
+    """What a configured path to the final model of one of this project's runs stands for, if LoRA trained it.
+
+    Other checkpoints are returned as they are: LoRA's weights lie beside no other.
+    """
+    match PurePath(checkpoint.path).parts:
+        case ("runs", arm, seed, "checkpoints", role) if (root / "runs" / arm / seed / LORA / role).is_dir():
+            if role in config.learn.lora and not isinstance(checkpoint, LoraCheckpoint):
+                lora = str(PurePath("runs", arm, seed, LORA, role))
+                return LoraCheckpoint(
+                    path=checkpoint.path, base=config.lora_bases[role], lora=lora, role=role
+                )
+    return checkpoint

@@ -105,8 +105,11 @@ def _controls(config: Config) -> dict[str, Columns]:
 
 
 def _practice(left_out: bool) -> Columns:
-    """left_out: whether new tasks are drawn that embedded models did not practise on. How many these are is decided by
-    the largest of three numbers."""
+    """The parameters that decide on which tasks embedded models practised: the largest of three numbers.
+
+    left_out: whether these tasks are left out of what is drawn anew. Otherwise the columns repeat a parameter that
+    every stage of this kind has.
+    """
     return {
         f"{role}_practice": f"bootstrap.{role}.episodes" if left_out else "judge.writes"
         for role in ("policy", "reward", "adapter")

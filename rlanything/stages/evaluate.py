@@ -27,9 +27,8 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     with locks.stage(root, of_arm(EVALUATE, arm), place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
-        frozen = arm in CONTROLS or config.learn.lora  # LoRA's weights are measured beside the frozen ones
-        read = (config.model.policy, config.model.reward) if frozen else ()
-        with sources.unchanged(root, *read, config.evaluate.solver):
+        base = (config.model.policy, config.model.reward) if arm in CONTROLS else config.lora_bases.values()
+        with sources.unchanged(root, *base, config.evaluate.solver):
             results = _measure(config, root, arm)
         write_json(place, {"arm": arm, **results})
     print(f"evaluate: {arm}: {counted(config.train.seeds, 'seed')}")

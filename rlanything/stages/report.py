@@ -24,7 +24,7 @@ FOLDER = "report"
 def write_report(config: Config, root: Path) -> None:
     """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
     material = gather(config, root)
-    check_tasks(config, root, material.comparison.panels)
+    _check_tasks(config, root, material.comparison.panels)
     changed = buffers.changes(material.changed, root)
     for name, page in buffers.pages(changed):
         write_text(root / FOLDER / "buffers" / name, page)
@@ -33,11 +33,11 @@ def write_report(config: Config, root: Path) -> None:
     _show(material, Console(), root)
 
 
-def check_tasks(config: Config, root: Path, arms: Iterable[str]) -> None:
+def _check_tasks(config: Config, root: Path, arms: Iterable[str]) -> None:
     """Raise `ReportError` unless every evaluation has the tasks of the policy's panels, and no more tries of them than
     are configured. Episodes that crashed are missing in it.
 
-    A panel without its file of tasks is not compared: a clone of the repository has results, and no data.
+    A panel without its file of tasks is not compared: evaluations can be fetched without the tasks.
     """
     layout = Layout(root)
     panels = [name for name in config.tasks.policy_panels if layout.tasks(name).is_file()]

@@ -208,3 +208,11 @@ def test_an_error_of_one_seed_is_the_error_of_the_stage(root, monkeypatch):
     with pytest.raises(ConfigError, match="seed 0 cannot run"):
         train.train_arm(config(), root, "full")
     assert not (root / "runs").exists()
+
+
+def test_an_arm_that_takes_a_reward_model_of_lora_reads_its_base_too():
+    learned = ("scale=single-gpu", "+arm@arms.policy_learned=policy_learned", "model.reward.path=Some/Model")
+    for more, trained in (((), ["policy", "reward"]), (("learn.reward.lora=null",), ["policy"])):
+        one = config(*learned, *more)
+        found = fingerprint.checkpoints(one, "policy_learned")
+        assert found == [getattr(one.model, name) for name in trained]

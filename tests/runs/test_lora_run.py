@@ -14,7 +14,9 @@ from golden_processes import with_params
 from rank_cases import train, two_ranks
 from safetensors.torch import load_file, save_file
 
+from rlanything.checks.identity import identity
 from rlanything.cli import main
+from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Request
 from rlanything.engines import checkpoint
@@ -23,7 +25,7 @@ from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.native import NativeEngine
 from rlanything.engines.placement import Role
 from rlanything.runs import build, provenance
-from rlanything.runs.layout import Layout, LoraCheckpoint, trained
+from rlanything.runs.layout import Layout, LoraCheckpoint, as_trained, trained
 from rlanything.runs.networks import Networks
 from rlanything.runs.parts import Parts, RunId, make_parts
 from rlanything.runs.seedrun import SeedRun
@@ -189,11 +191,55 @@ def test_missing_or_foreign_weights_of_lora_are_named(root, harm, words):
         build.load(config, made, root, Role.FROZEN)
 
 
-def test_weights_of_another_rank_are_named(root):
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"learn__policy": {**LORA, "lora": {"rank": 2, "alpha": 8.0}}},
+            "r = 4, and the configuration has 2",
+        ),
+        (
+            {"learn__policy": {**LORA, "lora": {"rank": 4, "alpha": 16.0}}},
+            "lora_alpha = 8.0, and .* has 16.0",
+        ),
+        (
+            {"model__policy__path": "models/reward"},
+            "base_model_name_or_path = 'models/policy', and .*'models/reward'",
+        ),
+    ],
+)
+def test_weights_of_another_base_rank_or_scale_are_named(root, changes, words):
+    """LoRA's weights alone do not say what they belong to: on another base they would be another model."""
     finished(root, **HALVED)
-    config = golden.configuration(**{**HALVED, "learn__policy": {**LORA, "lora": {"rank": 2}}})
-    with pytest.raises(ConfigError, match="these are not LoRA's weights of this model"):
+    config = golden.configuration(**{**HALVED, **changes})
+    with pytest.raises(ConfigError, match=f"adapter_config.json: {words}.*put the configuration back"):
         build.load(config, trained(config, root, ARM, 0, "policy"), root, Role.FROZEN)
+
+
+def test_a_configured_path_to_a_run_is_measured_as_it_was_trained(root):
+    """As of `evaluate.reward_policy`, or of a solver."""
+    known = finished(root, **HALVED)["policy"]
+    config = golden.configuration(**HALVED)
+    for path in (f"runs/{ARM}/seed-0/checkpoints/policy", f"./runs/{ARM}/seed-0/checkpoints/policy"):
+        network, chat = build.measured(config, "policy", Checkpoint(path=path), root)
+        chat.close()
+        assert equal(logprobs(network), known)
+    other = Checkpoint(path="models/policy")
+    assert as_trained(config, root, other) is other
+    plain = golden.configuration()
+    path = Checkpoint(path=f"runs/{ARM}/seed-0/checkpoints/policy")
+    assert as_trained(plain, root, path) is path
+
+
+def test_what_depends_on_a_model_depends_on_its_base_and_on_loras_weights(root):
+    finished(root, **HALVED)
+    made = trained(golden.configuration(**HALVED), root, ARM, 0, "policy")
+    assert isinstance(made, LoraCheckpoint)
+    first = identity(made, root)
+    assert set(first) == {"base", "lora"}
+    (root / made.lora / "adapter_config.json").write_text("{}")
+    assert identity(made, root)["lora"] != first["lora"]
+    assert identity(made, root)["base"] == first["base"]
 
 
 REQUESTS = [Request(tuple(range(5, 12 + n)), n, 6) for n in range(4)]

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from rlanything.config import LoraConfig
 from rlanything.core.errors import ConfigError
 from rlanything.engines.lora.injection import NAME
 from rlanything.files.atomic import make
@@ -37,11 +38,20 @@ def save_lora(model: PreTrainedModel, folder: Path, base: str) -> None:
 
 
 @torch.no_grad()
-def load_lora(model: PreTrainedModel, folder: Path) -> None:
+def load_lora(model: PreTrainedModel, folder: Path, settings: LoraConfig, base: str) -> None:
     """Give LoRA's weights of a model the values that `save_lora` wrote.
 
-    Raises `ConfigError` for a file that cannot be read, and for weights of other names or shapes than the model's.
+    settings, base: as the configuration has them now. Raises `ConfigError` where the weights were trained with others,
+    for a file that cannot be read, and for weights of other names or shapes than the model's.
     """
+    known = read_object(folder / SETTINGS, "train again")
+    wanted = {"r": settings.rank, "lora_alpha": settings.alpha, "base_model_name_or_path": base}
+    for name, value in wanted.items():
+        if known.get(name) != value:
+            raise ConfigError(
+                f"{folder / SETTINGS}: {name} = {known.get(name)!r}, and the configuration has {value!r}; put the "
+                "configuration back, or train again"
+            )
     file = folder / WEIGHTS
     try:
         stored = load_file(file)

@@ -43,12 +43,14 @@ def kept_bytes(size: Size, lora: LoraConfig, precision: str) -> int:
 def sharing(config: Config, arm: ArmConfig, used: Iterable[str], learns: Collection[str]) -> dict[str, str]:
     """Role -> the role that trains with LoRA and has the same checkpoint, so that its weights are there already.
 
-    A reward model that another arm has trained is another checkpoint than the one that the configuration names.
+    A reward model that another arm has trained is another checkpoint than the one that the configuration names, unless
+    LoRA trained it: then its frozen weights are those.
     """
 
     def source(role: str) -> Checkpoint | str:
         named: Checkpoint = getattr(config.model, role)
-        return arm.reward_from if role == "reward" and arm.reward_from else named
+        other = role == "reward" and "reward" not in config.learn.lora
+        return arm.reward_from if other and arm.reward_from else named
 
     holders: dict[Checkpoint | str, str] = {}
     for role in learns:

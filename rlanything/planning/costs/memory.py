@@ -83,6 +83,8 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
                 divided, copies = _trained(config, name, sizes[name].parameters, devices)
             (host if train.offload else lasting).extend(divided)
             lasting += copies
+        elif name in lora and name == "reward" and arm.reward_from:
+            lasting.append(Part("LoRA's weights", name, lora_weights(sizes[name], lora[name]) * FULL))
     passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
     steps = [
         _stepping(name, lora_weights(sizes[name], lora[name]), FULL / shards)

@@ -107,3 +107,12 @@ def test_the_page_says_how_many_weights_train(capsys):
     assert main(["--root", str(ROOT), *words]) == 0
     said = capsys.readouterr().out
     assert "1,543,714,304 parameters, 18,464,768 of LoRA train, Qwen/Qwen2.5-1.5B-Instruct" in said
+
+
+def test_a_reward_model_that_another_arm_trained_with_lora_has_weights_of_lora_alone():
+    learned = "+arm@arms.policy_learned=policy_learned"
+    parts, own = lasting(one_gpu(learned, arm="policy_learned")), 4 * 18_464_768
+    assert {model for name, model in parts if name == "weights, frozen"} == {"policy"}
+    assert parts["LoRA's weights", "reward"] == own
+    whole = lasting(one_gpu(learned, "learn.reward.lora=null", arm="policy_learned"))
+    assert {model for name, model in whole if name == "weights, frozen"} == {"reward", "policy"}
