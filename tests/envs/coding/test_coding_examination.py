@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from format_cases import livecodebench_problem, reference_item
+from format_cases import SUM, livecodebench_problem, reference_item, summing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs.coding.examination import criticism, examine
+from envs.coding.examination import examine
 from envs.coding.family import CodingFamily
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import Record
@@ -20,23 +20,17 @@ from envs.coding.program_judge import ProgramJudge
 from envs.coding.programs import program_of
 from envs.coding.replies import InvalidTestError, read_test
 from envs.coding.sandbox import Job, JobResult, Sandbox, Stdio
-from envs.coding.world.chain import ChainError
 from envs.coding.world.teacher import chain_of
 from rlanything.core import coding_signals
 from rlanything.core.types import Direction, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables, UnitTestTeacher
 
-SUM = "print(sum(map(int, input().split())))"
 PRODUCT = "a, b = map(int, input().split())\nprint(a * b)"
 
 
-def reference(**changes: object) -> Task:
-    record = reference_item(test_time_limit=1, **changes)
-    return FORMATS["reference"].read(Record(record)).to_task()
-
-
-ADD = reference(test_input=["1 2\n", "3 4\n"], test_output=["3", "7"])
-TIMES = reference(question="Multiply.", test_input=["1 2\n", "2 2\n"], test_output=["2", "4"])
+ADD = summing()
+TWICE = {"question": "Multiply.", "test_input": ["1 2\n", "2 2\n"], "test_output": ["2", "4"]}
+TIMES = FORMATS["reference"].read(Record(reference_item(test_time_limit=1, **TWICE))).to_task()
 FUNCTION = FORMATS["livecodebench"].read(Record(livecodebench_problem())).to_task()
 
 
@@ -252,18 +246,6 @@ def test_examine_is_the_table_cell_by_cell(
     assert examine(ProgramJudge(family.sandbox), [work[k] for k in order]) == [found[k] for k in order]
 
 
-def test_criticism_shows_own_tests_then_written_ones(family: CodingFamily) -> None:
-    replies = ["test: 5 5 -> 10", "none", "test: 1 2 -> 4", f"test: {'1 ' * 200}-> 200", "test: 5 5 -> 10"]
-    tables = family.examine([(ADD, [SUM, "print(3)", "print(3)"], replies)])[0]
-    assert family.criticism(ADD, tables).split("\n") == [
-        "1. passed by 100%: 1 2 -> 3",
-        "2. passed by 33%: 3 4 -> 7",
-        "3. passed by 33%: 5 5 -> 10",
-        "5. passed by 0%: 1 2 -> 4",
-    ]
-    assert [line[0] for line in criticism(Problem.from_task(ADD), tables, 2).split("\n")] == ["1", "3"]
-
-
 def test_only_a_known_solution_proves_a_problem(family: CodingFamily, tasks: list[Task]) -> None:
     assert all(family.proven(task) for task in tasks)
     assert family.proven(family.parse(tasks[0], family.rewrite(tasks[0], Direction.HARDER, 1)))
@@ -273,22 +255,6 @@ def test_only_a_known_solution_proves_a_problem(family: CodingFamily, tasks: lis
     assert family.proven(solved)
     reply = family.describe(replace(FUNCTION, instruction="Something else."))
     assert not family.proven(family.parse(solved, reply))
-
-
-def test_demonstrated_criticism_is_what_programs_would_get(family: CodingFamily, tasks: list[Task]) -> None:
-    """The same lines as `criticism` writes; rates of the task's own tests range over everything."""
-    rates = set()
-    for seed, task in enumerate(tasks):
-        text = family.demonstrate_criticism(task, seed)
-        assert text == family.demonstrate_criticism(task, seed)
-        problem, lines = Problem.from_task(task), text.split("\n")
-        own = [f"{case.input} -> {case.output}" for case in problem.cases]
-        assert [line.split(": ", 1)[1] for line in lines[: len(own)]] == own
-        assert len(own) < len(lines) <= 12
-        rates |= {line.split(": ")[0].split("passed by ")[1] for line in lines}
-    assert {"0%", "50%", "100%"} < rates
-    with pytest.raises(ChainError):
-        family.demonstrate_criticism(ADD, 0)
 
 
 def test_rehearsed_cells_are_those_of_the_sandbox(family: CodingFamily, tasks: list[Task]) -> None:
@@ -303,22 +269,3 @@ def test_rehearsed_cells_are_those_of_the_sandbox(family: CodingFamily, tasks: l
         for reply, cell in zip(replies, found.generated[0], strict=True):
             case = read_test(reply, problem)
             assert cell == (chain.output(case.input).split() == case.output.split())
-
-
-def test_a_critic_reads_the_tests_that_each_program_fails() -> None:
-    """Written tests are not among them, and a test that could not be run is no failure."""
-    rows = ((True, True), (True, False), (False, None))
-    tables = Tables(("test: 5 5 -> 11",), rows, ((False,),) * 3)
-    assert CodingFamily().failed_tests(ADD, tables) == [{}, {1: "3 4 -> 7"}, {0: "1 2 -> 3"}]
-
-
-def test_a_critic_may_read_the_written_tests_that_each_program_fails_instead() -> None:
-    """Replies without a test are no tests, and without written tests the problem's own are read."""
-    written = ("test: 5 5 -> 11", "", "test: 1 1 -> 2")
-    rows = ((True, True), (False, True))
-    tables = Tables(written, rows, ((False, False, True), (None, False, False)))
-    family = CodingFamily(critic_tests="generated")
-    assert family.failed_tests(ADD, tables) == [{0: "5 5 -> 11"}, {2: "1 1 -> 2"}]
-    assert family.failed_tests(ADD, Tables((), rows, ((), ()))) == [{}, {0: "1 2 -> 3"}]
-    with pytest.raises(ValueError, match="critic_tests"):
-        CodingFamily(critic_tests="both")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from format_cases import livecodebench_problem, reference_item
+from format_cases import SUM, livecodebench_problem, reference_item
 
 from envs.coding.family import CodingFamily
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import Record
 from rlanything.core.unittests import ComparesOutputs, Outputs
 
-SUM = "print(sum(map(int, input().split())))"
 SPACED = "a, b = map(int, input().split())\nprint(' ', a + b)"
 PRODUCT = "a, b = map(int, input().split())\nprint(a * b)"
 CRASH = "print(1 // 0)"
