@@ -99,3 +99,9 @@ def box(request):
 def bwrap(request):
     with opened(request, "bwrap") as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def trusted():
+    with open_sandbox("subprocess", workers=2, limits=LIMITS, trusted=True) as sandbox:
+        yield sandbox
