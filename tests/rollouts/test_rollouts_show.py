@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
-import os
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +25,7 @@ from rlanything.files.records import write_json
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.rewards.kind import KINDS
 from rlanything.rewards.step_votes.signals import StepVoteModel
-from rlanything.rollouts import decoding, runs, select, text, votes
+from rlanything.rollouts import runs, select, text, votes
 from rlanything.rollouts.cli import show
 from rlanything.rollouts.page import EXPLAIN
 from rlanything.runs.fingerprint import made_from
@@ -37,14 +33,6 @@ from rlanything.runs.resuming import origins
 
 pytestmark = pytest.mark.integration
 ARM, SEED = "full", "seed-0"
-
-
-@pytest.fixture
-def root(undisturbed, tmp_path) -> Path:
-    """A copy of the finished run with its record; its base models are not there."""
-    for name in ("runs", "provenance"):
-        shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
-    return tmp_path
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -252,19 +240,6 @@ def test_no_control_character_of_a_model_reaches_the_terminal(root, capsys):
         assert "owned" in out
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[" * 100_000, None])
-def test_without_a_tokenizer_that_can_be_read_the_rest_is_shown(root, capsys, content):
-    for role in ("policy", "reward"):
-        file = root / "runs" / ARM / SEED / "checkpoints" / role / "tokenizer.json"
-        file.unlink() if content is None else file.write_text(content)
-    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
-    out = capsys.readouterr().out
-    assert "note: " in out
-    assert "not decoded" in out
-    assert "\n  action  " in out
-    assert "\n  vote    " in out
-
-
 def test_programs_are_shown_with_every_test(coding_project, tmp_path, capsys):
     page = show(ARM, root=coding_project)
     tests, rows = page["tests"], page["tests"]["programs"]
@@ -301,26 +276,6 @@ def test_numbers_in_messages_are_short():
     assert select.numbers([]) == ""
     shown = [text._number(value) for value in (None, -0.0, -0.0004, -0.0006, 1.0)]
     assert shown == ["-", "+0.000", "+0.000", "-0.001", "+1.000"]
-
-
-def test_texts_without_end_are_not_printed(root, capsys, monkeypatch):
-    """A vocabulary can hold tokens of any length."""
-    monkeypatch.setattr(decoding, "LONGEST", 10)
-    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
-    out = capsys.readouterr().out
-    assert "tokens are not decoded: their texts have more than 10 characters" in out
-    assert "\n  action  " in out
-
-
-def test_a_machine_without_another_process_shows_the_rest(root, capsys, monkeypatch):
-    def refuse(self: object) -> None:
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-    monkeypatch.setattr(ForkProcess, "start", refuse)
-    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
-    out = capsys.readouterr().out
-    assert f"no process can be started to read the tokenizer ({os.strerror(errno.EAGAIN)})" in out
-    assert "\n  action  " in out
 
 
 @pytest.mark.parametrize("file", ["metrics.jsonl", f"../{origins.FILE}"])
