@@ -37,6 +37,18 @@ def moved(model) -> None:
             value.add_(0.01)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_in_bfloat16_loras_weights_are_sent_alone_by_default_and_in_float32_they_are_merged(
+    opened, model, tmp_path, dtype
+):
+    started = model.to(getattr(torch, dtype))
+    save_config(started, tmp_path / "started")
+    with listening(tmp_path / "started") as (address, fake):
+        engine = opened(started, addresses=[address], folder=str(tmp_path), dtype=dtype)
+        engine.generate(REQUESTS)
+        assert bool(fake.loras) == (dtype == "bfloat16")
+
+
 def test_the_frozen_weights_are_sent_once_and_loras_at_every_update(opened, model, folder, tmp_path):
     frozen = cases.qwen2().state_dict()
     with listening(folder) as (address, fake):
