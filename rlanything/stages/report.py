@@ -10,13 +10,13 @@ from rich.text import Text
 
 from rlanything.config import Config
 from rlanything.core.printable import counted
+from rlanything.core.types import Json
 from rlanything.files.atomic import write_bytes, write_text
-from rlanything.files.reader import read_json
+from rlanything.files.reader import read_json, read_objects
 from rlanything.report import buffers, caveats, document, exports, figures, tables
 from rlanything.report.page.page import page_html
 from rlanything.report.report_data import ReportData, gather
 from rlanything.report.results.evaluations import Evaluation, broken
-from rlanything.runs.layout import Layout, read_tasks
 
 FOLDER = "report"
 
@@ -39,22 +39,25 @@ def _check_tasks(config: Config, root: Path, arms: Iterable[str]) -> None:
 
     A panel without its file of tasks is not compared: evaluations can be fetched without the tasks.
     """
-    layout = Layout(root)
-    panels = [name for name in config.tasks.policy_panels if layout.tasks(name).is_file()]
-    wanted = {name: {task.task_id for task in read_tasks(layout.tasks(name))} for name in panels}
+    places = {name: root / "data" / "tasks" / f"{name}.jsonl" for name in config.tasks.policy_panels}
+    wanted = {
+        name: {line.get("task_id") for line in read_objects(place)}
+        for name, place in places.items()
+        if place.is_file()
+    }
     for arm in arms:
-        found = Evaluation.model_validate(read_json(layout.evaluation(arm)))
-        for seed, results in found.seeds.items():
-            for name in panels:
-                if name in results and (
-                    trouble := _trouble(results[name], wanted[name], config.evaluate.repeats)
-                ):
-                    raise broken(layout.evaluation(arm), f"seeds.{seed}.{name}: {trouble}")
+        path = root / "evaluation" / f"{arm}.json"
+        for seed, results in Evaluation.model_validate(read_json(path)).seeds.items():
+            for name, tasks in wanted.items():
+                if name not in results:
+                    continue
+                if trouble := _trouble(results[name], tasks, config.evaluate.repeats):
+                    raise broken(path, f"seeds.{seed}.{name}: {trouble}")
 
 
-def _trouble(measured: Mapping[str, Sequence[int]], wanted: Collection[str], repeats: int) -> str:
+def _trouble(measured: Mapping[str, Sequence[int]], wanted: Collection[Json], repeats: int) -> str:
     """What is wrong with the tasks of a seed. '' for nothing. measured: task -> its tries."""
-    if odd := sorted(measured.keys() ^ set(wanted)):
+    if odd := sorted(map(str, measured.keys() ^ set(wanted))):
         which = "is no task of the panel" if odd[0] in measured else "was not measured"
         return f"{counted(len(odd), 'task')} that the panel and the evaluation do not share; {odd[0][:12]} {which}"
     for task, tries in measured.items():
