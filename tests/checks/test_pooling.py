@@ -234,9 +234,9 @@ def shape(value: Any) -> Any:
 
 
 def leaves(value: Any) -> list[float]:
-    """The fractions in a value of JSON, in order."""
+    """The fractions in a value of JSON, in the order of keys and lists."""
     if isinstance(value, dict | list):
-        parts = value.values() if isinstance(value, dict) else value
+        parts = [value[key] for key in sorted(value)] if isinstance(value, dict) else value
         return [leaf for part in parts for leaf in leaves(part)]
     return [value] if isinstance(value, float) else []
 
