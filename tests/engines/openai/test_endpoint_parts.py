@@ -10,7 +10,7 @@ import time
 
 import pytest
 from endpoint_server import KEY
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything.config import Endpoint as Section
@@ -34,6 +34,7 @@ values = st.recursive(
 )
 
 
+@settings(deadline=None)  # a busy machine takes longer than Hypothesis allows
 @given(st.integers(1, 10_000), seconds, seconds, st.integers())
 def test_a_wait_is_bounded_and_follows_from_its_seed(attempt, base, most, seed):
     wait = delay(attempt, base, most, random.Random(seed))
