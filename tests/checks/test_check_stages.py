@@ -38,6 +38,7 @@ DECLARED = {
     "below_chance": "study",
     "slow_learning": "study",
     "fast_learning": "study",
+    "coding_table1": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

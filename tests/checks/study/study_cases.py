@@ -19,6 +19,7 @@ STUDIES = (
     *("weak_reward_spread.yaml", "rewriting.yaml", "pairwise.yaml", "many_votes.yaml"),
     "pairwise_votes.yaml",
     *("votes_alone.yaml", "below_chance.yaml", "slow_learning.yaml", "fast_learning.yaml"),
+    "coding_table1.yaml",
 )
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
