@@ -43,16 +43,24 @@ def _add_replay(commands: Subparsers[argparse.ArgumentParser]) -> None:
         metavar="key=value",
         help="what if, e.g. signals.lambda=1 adaptation.alpha_low=0.3",
     )
+    parser.add_argument(
+        "--play",
+        action="store_true",
+        help="also play every episode again with the sampled tokens; needs environment, prompts and tokenizers",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, complete")
     parser.set_defaults(run=_replay)
 
 
 def _replay(args: argparse.Namespace) -> int:
     from rlanything.repro import replay_report
+    from rlanything.repro.played.own import require_own_run
 
-    reports = []
-    for folder in replay_report.folders(args.run_name, args.root.resolve()):
-        reports.append(replay_report.replay_run(folder, args.overrides))
+    reports, root = [], args.root.resolve()
+    for folder in replay_report.folders(args.run_name, root):
+        if args.play:
+            require_own_run(folder, root)
+        reports.append(replay_report.replay_run(folder, args.overrides, play=args.play))
         if not args.json:
             print(replay_report.render(reports[-1]), end="", flush=True)
     if args.json:

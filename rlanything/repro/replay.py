@@ -7,7 +7,7 @@ changed rules cannot be known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlanything.buffer import Event
@@ -85,8 +85,20 @@ class Replayed:
     problem: str
 
 
-def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[Replayed]:
-    """Replay every iteration in order, up to the first one that differs from the stored run (`problem` says where)."""
+Played = Callable[[StoredIteration, LoopState, Decided], str]
+"""Plays an iteration again (`repro.played`), and says what first comes out otherwise than it is stored; '' for nothing.
+
+It gets the iteration's records, its state, and what a replay has made of them.
+"""
+
+
+def replay(
+    run: StoredRun, own: Rules, other: Rules | None = None, played: Played | None = None
+) -> Iterator[Replayed]:
+    """Replay every iteration in order, up to the first one that differs from the stored run (`problem` says where).
+
+    played: what else is asked about an iteration that comes out as it is stored.
+    """
     state = LoopState(0, run.buffers.at(0))
     for iteration in run.iterations:
         stored = StoredIteration(run, iteration)
@@ -96,6 +108,8 @@ def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[R
             yield Replayed(iteration, None, None, str(error))
             return
         problem = first_problem(own.config, stored, decided)
+        if played is not None and not problem:
+            problem = played(stored, state, decided)
         changed = other.collect(stored, state) if other is not None and not problem else None
         yield Replayed(iteration, decided, changed, problem)
         if problem:

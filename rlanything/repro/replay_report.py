@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rlanything.buffer.views.find.places import unfinished
 from rlanything.core.errors import ConfigError, unknown_run
+from rlanything.loop.batch import LoopState
 from rlanything.repro import run_rules
-from rlanything.repro.replay import replay
+from rlanything.repro.replay import Decided, Played, replay
 from rlanything.repro.rows import first_gap
-from rlanything.repro.stored import StoredRun
+from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.repro.whatif import WhatIf
 
 MOST = 12
 """How many changed decisions are printed. `--json` prints all."""
+REPLAYED = "the same  every advantage, decision, buffer and metric follows from the stored rollouts"
+PLAYED = (
+    "the same  every prompt, action, answer of the environment, verdict, advantage, decision, rewrite, buffer and "
+    "metric follows from the sampled tokens"
+)
 
 
 @dataclass
 class ReplayReport:
-    """One replayed run. problem: the first difference from the stored run, '' for none."""
+    """One replayed run. played: with the environment.
+
+    problem: the first difference from the stored run, '' for none."""
 
     name: str
+    played: bool = False
     iterations: int = 0
     episodes: int = 0
     problem: str = ""
@@ -34,6 +46,7 @@ class ReplayReport:
         """As a JSON object."""
         return {
             "run": self.name,
+            "played": self.played,
             "iterations": self.iterations,
             "episodes": self.episodes,
             "identical": not self.problem,
@@ -42,23 +55,52 @@ class ReplayReport:
         }
 
 
-def replay_run(folder: Path, overrides: Sequence[str]) -> ReplayReport:
-    """Replay the run in `folder`, and once more under changed rules if there are overrides. Raises `ConfigError`."""
+def replay_run(folder: Path, overrides: Sequence[str], *, play: bool = False) -> ReplayReport:
+    """Replay the run in `folder`, and once more under changed rules if there are overrides.
+
+    play: also play its episodes again. That makes the environment that the run names (`require_own`). Raises
+    `ConfigError`.
+    """
     own = run_rules.own(folder)
     other = run_rules.changed(own, overrides) if overrides else None
     run = StoredRun(folder)
-    report = ReplayReport(f"{own.arm}/{folder.name}")
+    report = ReplayReport(f"{own.arm}/{folder.name}", played=play)
     report.problem = run_rules.unrecorded(folder)
     if other is not None:
         report.changes, report.what_if = run_rules.differing(own.config, other.config), WhatIf()
     report.problem = report.problem or first_gap(run, own.config)
-    for one in replay(run, own, other) if not report.problem else ():
-        report.problem = one.problem
-        report.iterations += 1
-        report.episodes += sum(len(g.episodes) for g in one.own.result.groups) if one.own else 0
-        if report.what_if is not None:
-            report.what_if.add(one)
+    with ExitStack() as stack:
+        played = None
+        if play and not report.problem:
+            played = stack.enter_context(_player(run, own))
+        for one in replay(run, own, other, played) if not report.problem else ():
+            report.problem = one.problem
+            report.iterations += 1
+            report.episodes += sum(len(g.episodes) for g in one.own.result.groups) if one.own else 0
+            if report.what_if is not None:
+                report.what_if.add(one)
     return report
+
+
+@contextmanager
+def _player(run: StoredRun, own: run_rules.Rules) -> Iterator[Played]:
+    """What plays the iterations of a run again. It says on stderr how far it is."""
+    from rlanything.repro.played.play import Player
+
+    with TemporaryDirectory() as images:
+        player = Player(own, run, run.folder.resolve().parents[2], Path(images))
+
+        def played(stored: StoredIteration, state: LoopState, replayed: Decided) -> str:
+            found = player.problem(stored, state, replayed)
+            done, count = stored.iteration + 1, len(run.iterations)
+            print(
+                f"replay: {own.arm}/{run.folder.name}: {done} of {count} iterations played",
+                file=sys.stderr,
+                flush=True,
+            )
+            return found
+
+        yield played
 
 
 def folders(name: str, root: Path) -> list[Path]:
@@ -78,12 +120,21 @@ def folders(name: str, root: Path) -> list[Path]:
     )
 
 
+def _hint(report: ReplayReport) -> str:
+    arm = report.name.partition("/")[0]
+    if not report.played:
+        return ""
+    return (
+        f"         whether code, inputs and packages are still the run's says `rlanything provenance {arm}`\n"
+    )
+
+
 def render(report: ReplayReport) -> str:
     """The report for a terminal."""
     head = f"{report.name}: {report.iterations} iterations, {report.episodes:,} episodes"
     if report.problem:
-        return f"{head}\nDIFFERS  {report.problem}\n"
-    lines = [head, "the same  every advantage, decision, buffer and metric follows from the stored rollouts"]
+        return f"{head}\nDIFFERS  {report.problem}\n{_hint(report)}"
+    lines = [head, PLAYED if report.played else REPLAYED]
     if report.what_if is not None:
         lines += ["", f"what if   {', '.join(report.changes) or 'nothing changed'}"]
         lines += [

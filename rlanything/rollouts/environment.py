@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rlanything import targets
-from rlanything.buffer.views.find.places import WORKSPACES
-from rlanything.config import load
-from rlanything.core.errors import ConfigError, RLAnythingError
+from rlanything.core.errors import RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.types import Task, Trajectory
 from rlanything.loop.episodes import deadline
-from rlanything.planning.compose import PARAMS
+from rlanything.repro.played.own import require_own
 from rlanything.rewards.kind import name_of
 from rlanything.rollouts.runs import NamedRun
 
@@ -95,24 +93,10 @@ def knowledge(run: NamedRun, project: Path, *, asked: bool | None = None) -> Kno
     env: Mapping[str, Any] = run.terms.env
     try:
         if not asked:
-            _require_own(env, _trusted(run.root, project) / PARAMS)
+            require_own(env, run.root, project, "--environment asks nevertheless")
         return Knowledge(targets.instantiate(env, "env", TaskFamily))
     except RLAnythingError as error:
         return Knowledge(problem=f"the environment is not asked: {error}")
-
-
-def _trusted(home: Path, project: Path) -> Path:
-    """The folder whose params.yaml must have the run's environment: that of a workspace of the project, or the project.
-
-    A run that was passed on may lie in a project that was passed on with it, so its own folder says nothing."""
-    home, project = home.resolve(), project.resolve()
-    return home if home.is_relative_to(project / WORKSPACES) else project
-
-
-def _require_own(env: Mapping[str, Any], params: Path) -> None:
-    """Raise `ConfigError` unless params.yaml has this section `env`."""
-    if load(params).env != dict(env):
-        raise ConfigError(f"the run's section env is not that of {params}; --environment asks nevertheless")
 
 
 def _play(family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:

@@ -108,6 +108,7 @@ def test_a_rollout_is_shown_with_the_age_of_its_weights(root, alone, capsys):
 
 def test_what_was_decided_can_be_replayed(root, alone):
     assert replay_report.replay_run(Layout(root).run(ARM, 0), ()).problem == ""
+    assert replay_report.replay_run(Layout(root).run(ARM, 0), (), play=True).problem == ""
 
 
 def test_the_first_iteration_is_that_of_a_run_without_staleness(root, alone):

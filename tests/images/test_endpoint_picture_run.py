@@ -124,6 +124,7 @@ def test_the_endpoint_was_shown_what_the_records_name(project, server):
 def test_it_is_replayed_with_the_endpoint_and_the_key_gone(project, monkeypatch):
     monkeypatch.delenv("TEST_ENDPOINT_KEY")
     assert replay_report.replay_run(project / RUN, []).problem == ""
+    assert replay_report.replay_run(project / RUN, [], play=True).problem == ""
 
 
 def test_a_training_that_is_killed_asks_for_no_reply_twice_and_ends_with_the_same_bytes(

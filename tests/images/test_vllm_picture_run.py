@@ -85,6 +85,7 @@ def test_the_recorded_log_probs_are_computed_again(trained):
 
 def test_it_is_replayed(trained):
     assert replay_report.replay_run(trained, ()).problem == ""
+    assert replay_report.replay_run(trained, (), play=True).problem == ""
 
 
 @pytest.mark.slow

@@ -55,6 +55,7 @@ def test_outcome_and_dynamic_sampling_give_every_step_of_a_trajectory_one_advant
 @pytest.mark.parametrize("arm", ["outcome", "dynamic_sampling", "step_only"])
 def test_the_run_follows_from_its_rollouts(trained, arm):
     assert replay_report.replay_run(Layout(trained).run(arm, 0), ()).problem == ""
+    assert replay_report.replay_run(Layout(trained).run(arm, 0), (), play=True).problem == ""
 
 
 def test_dynamic_sampling_trains_on_every_task_with_spread_and_on_no_other(trained):

@@ -138,6 +138,7 @@ def kept(coding_project, tmp_path) -> Path:
 def test_a_run_is_replayed_without_models_and_sandbox(kept, monkeypatch):
     monkeypatch.setattr(CodingFamily, "sandbox", None)
     assert replay_report.replay_run(kept / RUN, []).problem == ""
+    assert replay_report.replay_run(kept / RUN, [], play=True).problem == ""
 
 
 def test_a_turned_verdict_of_a_written_test_is_found(kept):

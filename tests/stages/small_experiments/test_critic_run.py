@@ -102,6 +102,10 @@ def test_a_replay_reads_the_replies_again(copy, capsys):
     assert "the same  every advantage, decision, buffer and metric" in capsys.readouterr().out
 
 
+def test_the_critic_says_the_same_when_the_run_is_played_again(project):
+    assert replay_report.replay_run(project / RUN, (), play=True).problem == ""
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

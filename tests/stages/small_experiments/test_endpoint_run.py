@@ -122,6 +122,7 @@ def test_the_run_is_replayed_without_the_endpoint_and_without_a_key(trained, mon
     monkeypatch.delenv("TEST_ENDPOINT_KEY")
     monkeypatch.setattr(OpenAIEngine, "__init__", refuse)
     assert replay_report.replay_run(trained / RUN, []).problem == ""
+    assert replay_report.replay_run(trained / RUN, [], play=True).problem == ""
 
 
 def test_the_key_is_in_no_file_of_the_project(trained):
@@ -160,6 +161,7 @@ def test_a_run_that_is_killed_pays_for_no_reply_twice_and_ends_with_the_same_byt
         bodies = [json.dumps(body, sort_keys=True) for body in server.seen]
         assert len(set(bodies)) == len(bodies), "no request is sent twice"
     assert replay_report.replay_run(root / RUN, []).problem == ""
+    assert replay_report.replay_run(root / RUN, [], play=True).problem == ""
 
 
 def test_an_evaluation_asks_the_endpoint_in_the_place_of_the_reward_model(trained, models, tmp_path, capsys):

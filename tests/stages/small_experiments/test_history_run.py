@@ -18,6 +18,7 @@ from rlanything.files.records import read_lines
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import Row, policy_rows, reward_rows
 from rlanything.loop.record import EpisodeRecord
+from rlanything.repro import replay_report
 from rlanything.runs import build
 from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, tasks, train
@@ -139,6 +140,7 @@ def test_a_run_is_replayed_and_evaluated(run, capsys):
     assert (run / "evaluation" / f"{ARM}.json").is_file()
     assert main(["--root", str(run), "replay", ARM]) == 0
     assert "the same  every advantage, decision, buffer and metric" in capsys.readouterr().out
+    assert replay_report.replay_run(Layout(run).run(ARM, 0), (), play=True).problem == ""
 
 
 def test_a_reward_panel_of_conversations_is_refused_with_what_to_do(project, tiny_project, tmp_path):

@@ -67,3 +67,4 @@ def test_the_commands_of_the_page_lead_to_a_report(own, tmp_path, monkeypatch, c
     assert "\n| `full` |" in report
     assert str(own) in report, "the report names the checkpoint"
     assert main(["replay", "full"]) == 0
+    assert main(["replay", "full", "--play"]) == 0

@@ -62,6 +62,7 @@ def test_votes_are_those_of_the_oracle_and_teach_the_policy(trained):
 @pytest.mark.parametrize("arm", ARMS)
 def test_the_run_follows_from_what_is_stored(trained, arm):
     assert replay_report.replay_run(Layout(trained).run(arm, 0), ()).problem == ""
+    assert replay_report.replay_run(Layout(trained).run(arm, 0), (), play=True).problem == ""
 
 
 def test_a_what_if_counts_the_oracles_votes(trained):

@@ -47,6 +47,7 @@ def test_written_tests_are_right_as_often_as_declared_and_the_run_can_be_replaye
     assert set(counted) == {share}
     assert all(row["tests"] > 0 and row["invalid_tests"] == row["reward_tokens"] == 0 for row in rows)
     assert replay_report.replay_run(Layout(trained).run(arm, 0), ()).problem == ""
+    assert replay_report.replay_run(Layout(trained).run(arm, 0), (), play=True).problem == ""
 
 
 def test_it_is_evaluated_without_a_reward_model(trained):

@@ -184,6 +184,7 @@ def test_lora_in_bfloat16_is_sampled_and_evaluated_beside_the_frozen_weights(
 
 def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(config, trained):
     assert replay_report.replay_run(Layout(trained).run(ARM, 0), ()).problem == ""
+    assert replay_report.replay_run(Layout(trained).run(ARM, 0), (), play=True).problem == ""
     evaluate.evaluate_arm(config, trained, ARM)
     found = read_evaluation(Layout(trained).evaluation(ARM), ARM)
     assert {"in_domain", "out_of_domain"} <= set(found)
