@@ -1,0 +1,394 @@
+"""What the pages say of recorded results in sentences, and every interval that they name, follows from the records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from string import Formatter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlanything.checks.pooling.random_effects import pooled
+from rlanything.config import parse
+from rlanything.files.yaml_file import read_mapping
+from rlanything.report.formatting import p_text
+from rlanything.report.results import statistics
+from rlanything.report.results.evaluations import read_evaluation
+
+ROOT = Path(__file__).parents[3]
+CHECKS = ROOT / "checks"
+PAGES = ("README.md", "docs/studies.md", "docs/checks.md", "docs/results.md", "docs/coding.md", "docs/gui.md")
+SUCCESS = ("in_domain", "out_of_domain", "held_out")
+NOT_RECORDED = {
+    "README.md": 0,
+    "docs/studies.md": 5,  # two paragraphs `Tried before`
+    "docs/checks.md": 0,
+    "docs/results.md": 6,  # an earlier recording, and two sweeps
+    "docs/coding.md": 1,  # an earlier default
+    "docs/gui.md": 0,
+}
+"""How many intervals a page names of results that were not kept. The page says so beside each."""
+Triple = tuple[str, str, str]
+
+
+@cache
+def said(*pages: str) -> str:
+    """The words of some pages with single spaces."""
+    return " ".join(" ".join((ROOT / page).read_text() for page in pages).split())
+
+
+def points(mean: float, low: float, high: float) -> set[Triple]:
+    """A mean and its interval as pages write them, signs left out of the mean, and the same the other way round."""
+    return {
+        (one(abs(mean)), one(sign * ends[0]), one(sign * ends[1]))
+        for sign, ends in ((1, (low, high)), (-1, (high, low)))
+    }
+
+
+def one(value: float) -> str:
+    return f"{value:.1f}".replace("-0.0", "0.0")
+
+
+def stored(value: Any) -> Iterator[Triple]:
+    """Every mean with an interval in JSON: of shares in percent, of counts as they are."""
+    if isinstance(value, dict):
+        ends = [value.get(key) for key in ("mean", "low", "high")]
+        if all(isinstance(end, float) for end in ends):
+            scale = 1.0 if max(map(abs, ends)) > 1.5 else 100.0
+            yield from points(*(scale * end for end in ends))
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from stored(part)
+
+
+def compared(folder: Path) -> Iterator[Triple]:
+    """The differences in success of all pairs of arms of a check."""
+    arms = [read_evaluation(path, path.stem) for path in sorted(folder.glob("*.json"))]
+    for left, right in combinations(arms, 2):
+        for metric in SUCCESS:
+            if (
+                metric in left
+                and metric in right
+                and (found := statistics.contrast(left[metric], right[metric]))
+            ):
+                ends = found.difference
+                if ends.low is not None and ends.high is not None:
+                    yield from points(*(100 * end for end in (ends.mean, ends.low, ends.high)))
+
+
+def pool_rows() -> list[dict[str, Any]]:
+    return json.loads((CHECKS / "pool" / "pool.json").read_text())["comparisons"]
+
+
+def with_the_others(metric: str) -> tuple[float, float, float]:
+    """The mean of `policy` over `outcome` in points, with the experiments that are not pooled."""
+    row = next(r for r in pool_rows() if (r["arm"], r["over"], r["metric"]) == ("policy", "outcome", metric))
+    every = row["differences"] + row["others"]
+    mean = pooled([one["mean"] for one in every], [one["error"] ** 2 for one in every]).mean
+    return 100 * mean.mean, 100 * mean.low, 100 * mean.high
+
+
+@pytest.fixture(scope="module")
+def recorded() -> set[Triple]:
+    files = [*CHECKS.glob("*/*.json"), *(ROOT / "report").glob("**/*.json")]
+    found = {triple for file in files for triple in stored(json.loads(file.read_text()))}
+    for folder in CHECKS.glob("*/evaluation"):
+        found |= set(compared(folder))
+    for page in (ROOT / "report").glob("**/report.md"):  # its JSON has four digits only
+        found |= {
+            (x[0].lstrip("+-"), *(end.lstrip("+") for end in x[1:])) for x in CELL.findall(page.read_text())
+        }
+    return found.union(*(points(*with_the_others(metric)) for metric in SUCCESS[:2]))
+
+
+NUMBER = r"[+-]?\d+\.\d+"
+CELL = re.compile(rf"({NUMBER}) \[({NUMBER}), ({NUMBER})\]")
+INTERVAL = re.compile(rf"(?:({NUMBER})[^\d\[\]|]{{0,60}})?\[({NUMBER}), ({NUMBER})\]")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_interval_is_that_of_a_recorded_result(page, recorded):
+    """With the number before it, where one stands before it."""
+    known = {(low, high) for _, low, high in recorded}
+    found = [
+        tuple(x.lstrip("+") for x in match.groups(default="")) for match in INTERVAL.finditer(said(page))
+    ]
+    assert len(found) >= 4
+    wrong = [
+        (mean, low, high)
+        for mean, low, high in found
+        if ((low, high) not in known if not mean else (mean.lstrip("-"), low, high) not in recorded)
+    ]
+    assert len(wrong) == NOT_RECORDED[page], wrong
+
+
+class Numbers(Formatter):
+    """Fills `{arm.metric:.1f}`, and `{arm.metric - arm.metric:.1f}` with a difference."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        first, minus, second = field_name.partition(" - ")
+        value, used = super().get_field(first, args, kwargs)
+        return (value - super().get_field(second, args, kwargs)[0] if minus else value), used
+
+
+@cache
+def numbers(name: str) -> dict[str, SimpleNamespace]:
+    """A study's arms in percent (accepted tasks as they are), and its hypotheses as `h`, in points.
+
+    `first`, `third` and `last` are sixths of the training of `full`.
+    """
+    found = json.loads((CHECKS / name / "study.json").read_text())
+    arms = {arm: percent(metrics) for arm, metrics in found["arms"].items()}
+    rows = {
+        key: {k: v * (1 if k.startswith("p") else 100) for k, v in row["difference"].items()}
+        for key, row in found["hypotheses"].items()
+    }
+    asked = SimpleNamespace(**{key: SimpleNamespace(**row) for key, row in rows.items()})
+    parts = [
+        percent({key: part[key] for key in ("accepted", "accuracy", "band")})
+        for part in found.get("rewriting", {}).get("full", ())
+    ]
+    sixths = {"first": parts[0], "third": parts[2], "last": parts[-1]} if parts else {}
+    return arms | sixths | {"h": asked}
+
+
+def percent(metrics: Mapping[str, Mapping[str, float]]) -> SimpleNamespace:
+    return SimpleNamespace(
+        **{
+            name.replace("/", "_"): value["mean"] * (1 if name.startswith("accepted") else 100)
+            for name, value in metrics.items()
+        }
+    )
+
+
+SENTENCES = {
+    "table1": (
+        "agree with outcomes {h.reward_outcome.mean:.1f} points more often (p {h.reward_outcome.p:.3f})",
+        "is not excluded either (p at least {h.tasks_in_domain.p_smallest:.2f} after",
+    ),
+    "study": (
+        "Votes alone solve {step_only.in_domain:.1f} %, little more than the untrained policy "
+        "({base.in_domain:.1f}) and",
+        "(`oracle_75`) reaches {oracle_75.in_domain:.1f}, a perfect one "
+        "{oracle_100.in_domain:.1f}, the reward model {policy.in_domain:.1f}.",
+        "perfect votes are {oracle_100.in_domain - outcome.in_domain:.1f} points above outcomes here",
+    ),
+    "weak_reward": (
+        "Balanced, {base.rm_process:.1f} % become {policy_reward.rm_process:.1f} %. Agreement with "
+        "outcomes rises from {base.rm_outcome:.1f} to {policy_reward.rm_outcome:.1f} %.",
+        "does, {base.rm_process_plain:.1f} % become {policy_reward.rm_process_plain:.1f} %. The paper has",
+        "above 3 points is open (p {h.reward_process.p_smallest:.2f})",
+        "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `weak_reward`)",
+    ),
+    "weak_reward_faster": (
+        "Balanced, {base.rm_process:.1f} % become {policy_reward.rm_process:.1f} %. Counted "
+        "plainly, {base.rm_process_plain:.1f} % become {policy_reward.rm_process_plain:.1f} %.",
+        "it solves {policy.in_domain:.1f} % in-domain. With the one that learns it solves "
+        "{policy_reward.in_domain:.1f} %.",
+    ),
+    "weak_reward_spread": (
+        "above 3 points is clear too (p {h.frozen_in_domain.p_smallest:.3f})",
+        "A loss of 6.7 points is not refuted (p {h.harm.p_smallest:.2f})",
+    ),
+    "pairwise": (
+        "solves {policy_reward.in_domain:.1f} %, beside the frozen one {policy.in_domain:.1f} % "
+        "(the base {base.in_domain:.1f} %)",
+        "clearly above 3 points (p {h.harm.p_smallest:.3f})",
+        "from {base.rm_process:.1f} to {policy_reward.rm_process:.1f} % (balanced), pairwise "
+        "accuracy from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %, outcome "
+        "accuracy from {base.rm_outcome:.1f} to {policy_reward.rm_outcome:.1f} %.",
+        "about as little as `policy_reward` ({policy_learned.out_of_domain:.1f} and "
+        "{policy_reward.out_of_domain:.1f} %). In-domain it lies between the two "
+        "({policy_learned.in_domain:.1f} %)",
+        "With three votes pairwise accuracy rose by {policy_reward.rm_pairwise - base.rm_pairwise:.1f} "
+        "points",
+    ),
+    "pairwise_votes": (
+        "of the same reward models it fell by {base.rm_pairwise - policy_reward.rm_pairwise:.1f}.",
+    ),
+    "many_votes": (
+        "In the other study it fell from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %.",
+    ),
+    "votes_alone": (
+        "solves {policy_reward_mixed.in_domain:.1f} % and not {policy_reward.in_domain:.1f} %, "
+        "beside the frozen one {policy_mixed.in_domain:.1f} and {policy.in_domain:.1f} %.",
+        "a loss of 3 points is not refuted (p {h.left.p_smallest:.3f})",
+        "(p {h.remedy_in_domain.p_smallest:.3f} in-domain, {h.remedy_out_of_domain.p_smallest:.3f} "
+        "out-of-domain)",
+        "costs 3 points is not refuted (p {h.price.p_smallest:.4f})",
+        "rises from {base.rm_process:.1f} % to {policy_reward.rm_process:.0f} or "
+        "{policy_reward_mixed.rm_process:.0f} % (balanced), pairwise accuracy from "
+        "{base.rm_pairwise:.1f} % to {policy_reward.rm_pairwise:.0f} to "
+        "{policy_reward_mixed.rm_pairwise:.0f} %.",
+    ),
+    "below_chance": (
+        "begins at {base.rm_process:.1f} % of balanced process accuracy, and "
+        "{base.rm_process_plain:.1f} % counted plainly",
+        "(p {h.paper.p_smallest:.3f}), and just not with `mixed` (p {h.learning_in_domain.p_smallest:.3f})",
+        "right on {base.rm_process:.1f} % of the steps (balanced), learned to be right on "
+        "{policy_reward.rm_process:.1f} %.",
+        "({policy_reward.in_domain:.1f} and {outcome.in_domain:.1f} %). With it, it solves "
+        "{policy_reward_mixed.in_domain:.1f} %",
+        "In below_chance it rose from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %, and",
+        "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `below_chance`)",
+    ),
+    "slow_learning": (
+        "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `slow_learning`)",
+        "and here, slowly, from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %.",
+    ),
+    "fast_learning": (
+        "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `fast_learning`)",
+        "hardly changes there: {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} % of the pairs",
+    ),
+    "rewriting": (
+        "{full.accepted_tasks:.1f} are accepted in a seed of 48 slots, 9 to 13 in every five iterations",
+        "on accepted tasks rises from {first.accuracy:.0f} to {last.accuracy:.0f} %.",
+        "in the band falls from {first.band:.0f} to {last.band:.0f} %.",
+        "A gain of 3 points in-domain is refuted (p {h.rewriting_in_domain.p_smallest:.3f})",
+    ),
+    "long": (
+        "in the paper's order ({outcome.in_domain:.1f}, {policy.in_domain:.1f}, {full.in_domain:.1f})",
+        "from {first.accuracy:.0f} % in the first ten iterations to {third.accuracy:.0f} % in the third ten",
+        "falls**, from {first.band:.0f} % to {last.band:.0f} %",
+        "(p {h.reward_outcome.p:.3f}), which is too small to matter",
+    ),
+    "transfer": (
+        "`policy` solves {policy.in_domain - base_cooled.in_domain:.0f} points more than the "
+        "cooled base, on the held-out types {base_cooled.held_out - policy.held_out:.0f} less",
+        "are open (p {h.votes_in_domain.p:.2f})",
+        "is that on trained ones ({base.rm_process_plain_held_out_reward:.1f} and "
+        "{base.rm_process_plain_reward_panel:.1f})",
+    ),
+}
+"""Study -> what the pages say of it, its numbers left open."""
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [(name, text) for name, texts in SENTENCES.items() for text in texts]
+)
+def test_a_sentence_has_the_numbers_of_its_study(name, sentence):
+    assert Numbers().vformat(sentence, (), numbers(name)) in said("docs/studies.md", "README.md")
+
+
+def gains(arm: str, over: str, metric: str) -> dict[str, dict[str, Any]]:
+    """Experiment -> its difference of two arms, of the pooled ones."""
+    (row,) = (r for r in pool_rows() if (r["arm"], r["over"], r["metric"]) == (arm, over, metric))
+    return {one["experiment"].removeprefix("checks/"): one for one in row["differences"]}
+
+
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_chance_and_learns_fast():
+    found = gains("policy_reward", "policy", "in_domain")
+    rate = {name: parse(read_mapping(CHECKS / name / "params.yaml")).learn.reward.lr for name in found}
+    fast = {name for name in found if rate[name] >= 1e-4 and found[name]["first_reward"] > 0.5}
+    lost = [-100 * found[name]["mean"] for name in fast if found[name]["high"] < 0]
+    range_of = f"{min(lost):.0f} to {max(lost):.0f}"
+    assert f"learned fast cost {range_of} in {WORDS[len(lost)]} of {WORDS[len(fast)]} studies." in said(
+        "README.md"
+    )
+    at_five_times = [
+        -100 * found[name]["mean"] for name in fast if rate[name] < 2e-4 and found[name]["high"] < 0
+    ]
+    low, high = f"{min(at_five_times):.0f}", f"{max(at_five_times):.0f}"
+    said_of_four = (
+        f"At five times it solved {low} to {high} points less in {WORDS[len(at_five_times)]} of four studies"
+    )
+    assert said_of_four in said("README.md")
+    named = {"below_chance", "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
+    others = [100 * found[name]["mean"] for name in found if name not in named]
+    ends = f"between {min(others):.1f} and {max(others):+.1f}."
+    assert f"The other {WORDS[len(others)]}, one of them fast too, lie {ends}" in said("docs/checks.md")
+    assert len(fast - named) == 1
+
+
+def test_the_seeds_and_hypotheses_of_a_study():
+    page = said("docs/studies.md")
+    listed = re.findall(r"\| ((?:\[`\w+`\]\(\S+\)(?:, )?)+) \| ([\d, ]+) \|", page)
+    seeds = {
+        name: int(number)
+        for names, numbers in listed
+        for name, number in zip(re.findall(r"`(\w+)`", names), numbers.split(", "), strict=True)
+    }
+    published = {path.parent.name for path in CHECKS.glob("*/study.json")}
+    assert published <= set(seeds)
+    asked = 0
+    for section in page.split("## Result")[1:]:
+        _, *records = re.split(r"`checks/(\w+)/` holds the record", section)
+        for name, text in zip(records[::2], records[1::2], strict=True):
+            found = json.loads((CHECKS / name / "study.json").read_text())
+            declared = found["declared"]
+            assert seeds[name] == declared["seeds"], name
+            own = re.search(r"`seed=(\d+)`", text) if records[::2] == [name] else None
+            assert own is None or f"seed={own[1]}" in declared["overrides"], name
+            number = re.search(r"(?:all|`,|,) (\d+) hypotheses", text)
+            assert number is None or int(number[1]) == len(found["hypotheses"]), name
+            asked += number is not None
+    assert asked >= 10
+
+
+@pytest.mark.parametrize("name", ["table1", "long"])
+def test_a_table_with_two_panels_has_the_hypotheses_about_success(name):
+    """Some rows have no p."""
+    section = said("docs/studies.md").split(f"`checks/{name}/` holds the record")[1].split("## Result")[0]
+    rows = re.findall(r"([+-]\d\S+ \[\S+ \S+\])(?:, p (\S+))?: (holds|refuted[^|]*|open) \|", section)
+    found = json.loads((CHECKS / name / "study.json").read_text())["hypotheses"].values()
+    about = [row for row in found if row["metric"] in SUCCESS]
+    assert len(rows) == len(about)
+    for interval, p, verdict in rows:
+        (row,) = (row for row in about if written(row["difference"]) == interval)
+        assert verdict == row["verdict"]
+        value = row["difference"]["p"]
+        assert not p or p == (f"{value:.3f}" if value < 0.1 else f"{value:.2f}")
+
+
+def written(difference: Mapping[str, float]) -> str:
+    mean, low, high = (100 * difference[key] for key in ("mean", "low", "high"))
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def test_the_table_of_the_ladder():
+    arms = ["base_cooled", "outcome", *(f"oracle_{q}" for q in (60, 75, 85, 100))]
+    arms += [*(f"oracle_{q}_s100" for q in (60, 75, 85)), "policy", "ceiling", "expert"]
+    section = (ROOT / "docs" / "checks.md").read_text().partition("\n### Results\n")[2].partition("\n###")[0]
+    rows = [
+        [cell.strip() for cell in line.split("|")[2:-1]]
+        for line in section.splitlines()
+        if line.startswith("| ")
+    ]
+    panels = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["panels"]
+    expected = [[cell for panel in SUCCESS[:2] for cell in cells(panels[panel][arm])] for arm in arms]
+    assert rows[1:] == expected
+
+
+def cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    mean, low, high = (100 * row[key] for key in ("mean", "low", "high"))
+    gain = row["gain"]
+    return (
+        f"{mean:.1f} [{low:.1f}, {high:.1f}]",
+        "–" if gain is None else written(gain),
+        "–" if gain is None else p_text(gain["p"]),
+    )
+
+
+def test_the_verdict_of_the_ladder():
+    found = json.loads((CHECKS / "ladder" / "ladder.json").read_text())
+    gain, headroom, errors = (one["value"] for one in found["criteria"])
+    four = next(x for x in found["power"]["in_domain"]["smallest"] if (x["seeds"], x["games"]) == (4, 100))
+    page = said("docs/checks.md")
+    assert f"The ceiling is {headroom:.1f} points above the cooled base (20 are asked for)" in page
+    assert (
+        f"perfect votes are {gain:.1f} points above `outcome` (15), and 5 points are {errors:.1f} standard"
+        in page
+    )
+    assert (
+        f"a difference below {100 * four['difference']:.1f} points is found less than four times in five"
+        in page
+    )
+    assert found["fit"] is False
