@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from string import Formatter
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from recorded_cases import ROOT, Numbers, percent, said
 
 from rlanything.checks.pooling.random_effects import pooled
 from rlanything.config import parse
@@ -21,7 +21,6 @@ from rlanything.report.formatting import p_text
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 
-ROOT = Path(__file__).parents[3]
 CHECKS = ROOT / "checks"
 PAGES = ("README.md", "docs/studies.md", "docs/checks.md", "docs/results.md", "docs/coding.md", "docs/gui.md")
 SUCCESS = ("in_domain", "out_of_domain", "held_out")
@@ -35,12 +34,6 @@ NOT_RECORDED = {
 }
 """How many intervals a page names of results that were not kept. The page says so beside each."""
 Triple = tuple[str, str, str]
-
-
-@cache
-def said(*pages: str) -> str:
-    """The words of some pages with single spaces."""
-    return " ".join(" ".join((ROOT / page).read_text() for page in pages).split())
 
 
 def points(mean: float, low: float, high: float) -> set[Triple]:
@@ -127,15 +120,6 @@ def test_every_interval_is_that_of_a_recorded_result(page, recorded):
     assert len(wrong) == NOT_RECORDED[page], wrong
 
 
-class Numbers(Formatter):
-    """Fills `{arm.metric:.1f}`, and `{arm.metric - arm.metric:.1f}` with a difference."""
-
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        first, minus, second = field_name.partition(" - ")
-        value, used = super().get_field(first, args, kwargs)
-        return (value - super().get_field(second, args, kwargs)[0] if minus else value), used
-
-
 @cache
 def numbers(name: str) -> dict[str, SimpleNamespace]:
     """A study's arms in percent (accepted tasks as they are), and its hypotheses as `h`, in points.
@@ -155,15 +139,6 @@ def numbers(name: str) -> dict[str, SimpleNamespace]:
     ]
     sixths = {"first": parts[0], "third": parts[2], "last": parts[-1]} if parts else {}
     return arms | sixths | {"h": asked}
-
-
-def percent(metrics: Mapping[str, Mapping[str, float]]) -> SimpleNamespace:
-    return SimpleNamespace(
-        **{
-            name.replace("/", "_"): value["mean"] * (1 if name.startswith("accepted") else 100)
-            for name, value in metrics.items()
-        }
-    )
 
 
 SENTENCES = {
