@@ -367,3 +367,13 @@ def test_the_verdict_of_the_ladder():
         in page
     )
     assert found["fit"] is False
+
+
+def test_the_ladder_has_the_numbers_of_the_default_experiment_where_it_measured_the_same_arms():
+    panels = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["panels"]
+    default = json.loads((ROOT / "report" / "summary.json").read_text())
+    for arm in ("base", "base_cooled", "outcome", "policy"):
+        for panel in SUCCESS[:2]:
+            ladder, report = panels[panel][arm], default[arm][panel]
+            for key in ("mean", "low", "high"):
+                assert ladder[key] == pytest.approx(report[key], abs=1e-6), (arm, panel, key)
