@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from rlanything.config import Config
@@ -53,6 +54,17 @@ def _add_replay(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _replay(args: argparse.Namespace) -> int:
+    try:
+        return _reports(args)
+    except (
+        KeyboardInterrupt
+    ):  # the command line's own words are those of commands that keep what they have done
+        print("interrupted; a replay writes nothing, so the same command begins again", file=sys.stderr)
+        return 130
+
+
+def _reports(args: argparse.Namespace) -> int:
+    """Replay the runs, and print a report of each."""
     from rlanything.repro import replay_report
     from rlanything.repro.played.own import require_own_run
 

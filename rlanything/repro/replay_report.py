@@ -12,6 +12,7 @@ from typing import Any
 
 from rlanything.buffer.views.find.places import unfinished
 from rlanything.core.errors import ConfigError, unknown_run
+from rlanything.core.printable import safe
 from rlanything.loop.batch import LoopState
 from rlanything.repro import run_rules
 from rlanything.repro.replay import Decided, Played, replay
@@ -133,7 +134,7 @@ def render(report: ReplayReport) -> str:
     """The report for a terminal."""
     head = f"{report.name}: {report.iterations} iterations, {report.episodes:,} episodes"
     if report.problem:
-        return f"{head}\nDIFFERS  {report.problem}\n{_hint(report)}"
+        return f"{head}\nDIFFERS  {safe(report.problem)}\n{_hint(report)}"
     lines = [head, PLAYED if report.played else REPLAYED]
     if report.what_if is not None:
         lines += ["", f"what if   {', '.join(report.changes) or 'nothing changed'}"]

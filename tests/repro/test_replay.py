@@ -18,6 +18,7 @@ from rlanything.buffer.views import commands
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.repro import provenance_page, replay_report
+from rlanything.repro.replay_report import ReplayReport
 from rlanything.repro.whatif import Pairs
 from rlanything.runs.folder import RunFolder
 
@@ -267,3 +268,19 @@ def test_the_correlation_of_running_sums_is_numpys(values):
     if min(x.std(), y.std()) > 1e-3:
         assert pairs.correlation == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-6)
     assert pairs.flipped == int((x * y < 0).sum())
+
+
+def test_words_of_a_run_cannot_move_the_cursor_or_end_the_report(capsys):
+    print(replay_report.render(ReplayReport("full/seed-0", problem="reply is \ud800\x1b[2J")))
+    assert "DIFFERS  reply is \\ud800\\x1b[2J\n" in capsys.readouterr().out
+
+
+def test_an_interrupted_replay_does_not_claim_to_go_on(root, monkeypatch, capsys):
+    def interrupted(*one: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replay_report, "replay_run", interrupted)
+    assert main(["--root", str(root), "replay", "full"]) == 130
+    assert (
+        capsys.readouterr().err == "interrupted; a replay writes nothing, so the same command begins again\n"
+    )
