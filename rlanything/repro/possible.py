@@ -1,4 +1,4 @@
-"""What no sampling gives: an id that was not allowed, a log-prob above 0.
+"""What no sampling gives: an id that was not allowed, a log-prob above 0, another one of the only id that was allowed.
 
 A replay takes tokens as they are stored. Whether a model would have sampled them, only the model can say. This is what
 can be said without one.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rlanything.core.types import Episode
 
 ROUNDING = 1e-3
-"""A log-prob may be so far above 0: low precision rounds a probability of 1."""
+"""The log-prob of a probability of 1 may be so far from 0: low precision rounds."""
 
 
 def impossible(episode: Episode) -> str:
@@ -21,6 +21,10 @@ def impossible(episode: Episode) -> str:
             if allowed and token not in allowed:
                 return (
                     f"step {number}, token {place}: id {token} is not among the {len(allowed)} allowed ones"
+                )
+            if len(allowed) == 1 and (logprob := step.logprobs[place]) < -ROUNDING:
+                return (
+                    f"step {number}, token {place}: its log-prob is {logprob:g}, and no other id was allowed"
                 )
         if wrong := _above_zero(step.logprobs):
             return f"step {number}, {wrong}"

@@ -42,6 +42,14 @@ def surer_than_sure(record: dict[str, Any]) -> bool:
     return True
 
 
+def unsure_of_the_only_one(record: dict[str, Any]) -> bool | None:
+    for step in record["trajectory"]["steps"]:
+        if len(step["allowed"][-1]) == 1:
+            step["logprobs"][-1] = -0.5
+            return True
+    return None
+
+
 def vote_surer_than_sure(record: dict[str, Any]) -> bool:
     record["judgements"][0]["votes"][0]["logprobs"][0] = 0.5
     return True
@@ -54,6 +62,7 @@ def vote_surer_than_sure(record: dict[str, Any]) -> bool:
         (of_another_number, "rollout 0: its number is 1, and that of this place in the run is 0"),
         (never_allowed, "rollout 0, step 0, token 0: id "),
         (surer_than_sure, "rollout 0, step 0, token 0: its log-prob is 0.5"),
+        (unsure_of_the_only_one, ": its log-prob is -0.5, and no other id was allowed"),
         (vote_surer_than_sure, "rollout 0, step 0, vote 0, token 0: its log-prob is 0.5"),
     ],
 )
