@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
+from stage_cases import small
+
 from rlanything.repro import replay_report
 
 RUN = Path("runs/full/seed-0")
@@ -31,3 +34,11 @@ def edit(root: Path, iteration: int, change: Callable[[dict[str, Any]], bool | N
 
 def problem(root: Path, *overrides: str) -> str:
     return replay_report.replay_run(root / RUN, overrides).problem
+
+
+def playable(run: Path, to: Path) -> Path:
+    """A copy of a finished run, beside the models and prompts of its project."""
+    for name in ("experiments", "models"):
+        (to / name).symlink_to((run.parents[2] / name).resolve())
+    (to / "params.yaml").write_text(yaml.safe_dump(small().model_dump(mode="json", by_alias=True)))
+    return copied(run, to)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from buffer_cases import rechained
-from replay_cases import RUN, copied, edit
+from replay_cases import RUN, edit, playable
 from stage_cases import small
 
 from rlanything.cli import main
 from rlanything.core.records.rollouts import trajectory_from_json
 from rlanything.core.types import Status
+from rlanything.loop.group import CONTEXT_FULL
 from rlanything.repro import replay_report
 from rlanything.repro.played import unequal
 
@@ -27,11 +27,7 @@ Record = dict[str, Any]
 
 @pytest.fixture
 def root(undisturbed, tmp_path) -> Path:
-    """A copy of a finished run, beside the models and prompts of its project."""
-    for name in ("experiments", "models"):
-        (tmp_path / name).symlink_to((undisturbed.parents[2] / name).resolve())
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(small().model_dump(mode="json", by_alias=True)))
-    return copied(undisturbed, tmp_path)
+    return playable(undisturbed, tmp_path)
 
 
 def problem(root: Path, *, play: bool = True) -> str:
@@ -180,6 +176,55 @@ def test_the_environment_of_a_strangers_run_is_not_made(root, capsys):
     assert "the run's section env is not that of" in capsys.readouterr().err
 
 
+def shortened(record: Record) -> bool | None:
+    """The last token of a response ends it. Without it, text and action are the same."""
+    if step := last_step(record):
+        for key in ("response", "logprobs", "allowed"):
+            step[key].pop()
+        return True
+    return None
+
+
+def full_context(record: Record) -> bool | None:
+    if record["trajectory"]["outcome"] == 1:
+        record["trajectory"]["error"] = CONTEXT_FULL
+        return True
+    return None
+
+
+def version(record: Record) -> bool:
+    record["trajectory"]["version"] = 3
+    return True
+
+
+def judged_on(record: Record) -> bool | None:
+    """A vote that goes on after its end. The token that ends it has no text."""
+    for judgement in record["judgements"]:
+        for vote in judgement["votes"]:
+            if len(vote["response"]) < small().judge.max_tokens:
+                vote["response"].append(vote["response"][-1])
+                vote["logprobs"].append(-0.5)
+                return True
+    return None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (full_context, "whether the context was full is True, played again False"),
+        (version, "the version of the weights is 3, played again None"),
+        (judged_on, " goes on after token "),
+        (shortened, ": its response stops after "),
+    ],
+)
+def test_what_no_run_of_these_rules_holds_is_found(root, monkeypatch, change, says):
+    """As after a forger who computed all that follows again: what a replay computes from it is believed."""
+    edit(root, 1, change)
+    monkeypatch.setattr("rlanything.repro.replay.first_problem", lambda *one: "")
+    assert problem(root, play=False) == ""
+    assert says in problem(root)
+
+
 def test_missing_tokenizers_are_named_before_anything_is_played(root, capsys):
     (root / "models").unlink()
     assert main(["--root", str(root), "replay", "full", "--play"]) == 2
@@ -200,3 +245,8 @@ def test_an_episode_that_broke_off_is_compared_up_to_there(root):
     assert unequal.trajectories(replace(cut, status=Status.TRUNCATED), whole).startswith(
         "the number of steps is 1"
     )
+    never = replace(cut, steps=(), status=Status.TIMEOUT, first_observation="", error="no browser")
+    assert unequal.trajectories(cut, never) == ""
+    assert "played again 'timeout after 0 steps: no browser'" in unequal.trajectories(whole, never)
+    now = replace(cut, error="no browser")
+    assert "played again 'env_error after 1 step: no browser'" in unequal.trajectories(whole, now)

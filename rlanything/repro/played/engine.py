@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from rlanything.core.printable import shown
 from rlanything.core.types import Completion, Request
 from rlanything.engines.choices import Cursor
 from rlanything.engines.openai import text_ids
+from rlanything.loop.record import NotStored
 
+Reply = tuple[str, Sequence[int], Sequence[float]]
+"""A recorded reply: what it is, in words, its ids and their log-probs."""
 Answer = Callable[[Request], Completion]
 NOTHING = Completion((), (), (), finished=True)
 """The answer to a request that the run has no answer to. The run differs there, and whoever compares finds it."""
@@ -53,13 +57,50 @@ def _allowed(request: Request, ids: Sequence[int]) -> Iterator[tuple[int, ...]]:
         cursor.advance(token)
 
 
-def in_order(replies: Iterable[tuple[Sequence[int], Sequence[float]]]) -> Answer:
-    """Recorded replies, ids and log-probs, in the order in which a run asked for them."""
+class Vocabulary:
+    """The ids that a model samples from, and those of them that end a response."""
+
+    def __init__(self, size: int, stops: Collection[int]) -> None:
+        self.size, self.stops = size, stops
+
+    def problem(self, request: Request, ids: Sequence[int]) -> str:
+        """Why no model gives these ids to the request, whatever its weights; '' where one may.
+
+        Sampling ends at a stop id, or with a complete choice, or else at `max_tokens`.
+        """
+        if strange := [token for token in ids if not 0 <= token < self.size]:
+            return f"it has the id {shown(strange[0])}: no tokens of this model, which has {self.size:,}"
+        if len(ids) > request.max_tokens:
+            return f"its response has {len(ids)} tokens, and no more than {request.max_tokens} are sampled"
+        ends = [place for place, token in enumerate(ids) if token in self.stops]
+        if not request.choices and ends and ends[0] + 1 < len(ids):
+            return f"its response goes on after token {ends[0]}, which ends it"
+        if len(ids) < request.max_tokens and not (_whole(request, ids) if request.choices else ends):
+            return f"its response stops after {len(ids)} tokens, and nothing ends it there"
+        return ""
+
+
+def _whole(request: Request, ids: Sequence[int]) -> bool:
+    """Whether the ids are one of the request's choices."""
+    return tuple(ids) in request.choices
+
+
+def in_order(replies: Iterable[Reply], vocabulary: Vocabulary | None) -> Answer:
+    """Recorded replies in the order in which a run asked for them.
+
+    vocabulary: of the model that gave them; None: an endpoint gave them, as text. The answer raises `NotStored` for a
+    reply that no model gives.
+    """
     left = iter(replies)
 
     def answer(request: Request) -> Completion:
         reply = next(left, None)
-        return NOTHING if reply is None else completion(request, *reply)
+        if reply is None:
+            return NOTHING
+        name, ids, logprobs = reply
+        if vocabulary is not None and (problem := vocabulary.problem(request, ids)):
+            raise NotStored(f"{name}: {problem}")
+        return completion(request, ids, logprobs)
 
     return answer
 

@@ -19,18 +19,19 @@ from rlanything.engines.untrusted_load import NO_CODE, auto_class, why_unusable
 from rlanything.files.images import ImageStore
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.record import NotStored
+from rlanything.repro.played.engine import Vocabulary
 from rlanything.runs import build
 
 
 def still(
     config: Config, role: str, checkpoint: Checkpoint, root: Path, engine: Engine, images: ImageStore
-) -> ChatModel:
+) -> Silent:
     """The model of a role with another engine. Weights are neither read nor made.
 
     images: the pictures that it is shown. An adapter reads text alone, and its replies are recorded as text. Raises
     `ConfigError` for a checkpoint whose tokenizer or configuration cannot be read.
     """
-    made, last = (Told, 0) if role == ADAPTER else (Silent, config.model.images.reward)
+    made, last = (Told, 0) if role == ADAPTER else (Silent, getattr(config.model.images, role))
     section = config.endpoints.served.get(role)
     if section is not None:
         return made(engine, TextChat(), section.context, Sight(last, images) if last else None)
@@ -40,16 +41,22 @@ def still(
     tokenizer = AutoTokenizer.from_pretrained(place, revision=revision, **NO_CODE)
     settings = AutoConfig.from_pretrained(place, revision=revision, **NO_CODE)
     seen = None
-    if role != ADAPTER:
+    if last:
         with torch.device("meta"):
             network = auto_class(settings).from_config(settings, **NO_CODE)
         seen = build.sight(config, role, checkpoint, root, network, images)
-    positions = settings.get_text_config().max_position_embeddings
-    return made(engine, Chat(tokenizer, seen.eyes if seen else None), positions, seen)
+    text = settings.get_text_config()
+    chat = Chat(tokenizer, seen.eyes if seen else None)
+    model = made(engine, chat, text.max_position_embeddings, seen)
+    model.vocabulary = Vocabulary(text.vocab_size, frozenset(chat.stop_ids))
+    return model
 
 
 class Silent(ChatModel):
     """A model whose engine gives recorded ids."""
+
+    vocabulary: Vocabulary | None = None
+    """Its ids; None: its replies are text, from an endpoint."""
 
     def decode(self, ids: tuple[int, ...]) -> str:
         """Text of a recorded response. Raises `NotStored` for ids that its tokenizer cannot have given."""

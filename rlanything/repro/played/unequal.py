@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from rlanything.core.printable import counted
 from rlanything.core.types import Judgement, Step, Trajectory
+from rlanything.loop.group import CONTEXT_FULL
 
 LONGEST = 100
 """Characters of a value in a message."""
@@ -17,12 +19,11 @@ def trajectories(stored: Trajectory, played: Trajectory) -> str:
     """The first difference; '' for none.
 
     Of an episode that the environment broke off, by an error or for want of time, only what came before is compared:
-    neither happens again for sure.
+    neither happens again for sure. Where it breaks off now, and did not in the run, the message says why.
     """
     ended = stored.counts
-    if ended or stored.steps:
-        for difference in _beginnings(stored, played):
-            return words("", *difference)
+    for difference in _beginnings(stored, played):
+        return words("", *difference)
     pairs = zip_longest(stored.steps, played.steps)
     for number, (step, again) in enumerate(pairs if ended else zip(stored.steps, played.steps, strict=False)):
         if step is None or again is None:
@@ -35,10 +36,14 @@ def trajectories(stored: Trajectory, played: Trajectory) -> str:
 
 
 def _beginnings(stored: Trajectory, played: Trajectory) -> Iterator[Difference]:
-    yield from _pairs(
-        ("the first observation", stored.first_observation, played.first_observation),
-        ("the first observation's pictures", stored.first_images, played.first_images),
-    )
+    yield from _pairs(("the version of the weights", stored.version, played.version))
+    if not (played.counts or played.first_observation):  # it did not begin
+        yield from _broken(stored, played)
+    elif stored.counts or stored.steps:
+        yield from _pairs(
+            ("the first observation", stored.first_observation, played.first_observation),
+            ("the first observation's pictures", stored.first_images, played.first_images),
+        )
 
 
 def _steps(stored: Step, played: Step) -> Iterator[Difference]:
@@ -56,15 +61,20 @@ def _steps(stored: Step, played: Step) -> Iterator[Difference]:
 
 
 def _ends(stored: Trajectory, played: Trajectory) -> Iterator[Difference]:
+    yield from _broken(stored, played)
     yield from _pairs(
         ("the number of steps", len(stored.steps), len(played.steps)),
-        ("the status", stored.status.value, _status(played)),
+        ("the status", stored.status.value, played.status.value),
         ("the outcome", stored.outcome, played.outcome),
+        ("whether the context was full", stored.error == CONTEXT_FULL, played.error == CONTEXT_FULL),
     )
 
 
-def _status(played: Trajectory) -> str:
-    return played.status.value if played.counts else f"{played.status.value} ({played.error})"
+def _broken(stored: Trajectory, played: Trajectory) -> Iterator[Difference]:
+    """Of an episode that did not break off in the run, and does now."""
+    if stored.counts and not played.counts:
+        steps = counted(len(played.steps), "step")
+        yield "the status", stored.status.value, f"{played.status.value} after {steps}: {played.error}"
 
 
 def judgements(stored: Sequence[Judgement], played: Sequence[Judgement]) -> str:
