@@ -79,8 +79,8 @@ def choice(record: Record) -> bool | None:
     """A command less was admissible, so that what was sampled seems likelier."""
     for step in record["trajectory"]["steps"]:
         for place, allowed in enumerate(step["allowed"]):
-            if len(allowed) > 1:
-                step["allowed"][place] = [step["response"][place]]
+            if len(allowed) > 2:
+                allowed.remove(next(one for one in allowed if one != step["response"][place]))
                 return True
     return None
 
