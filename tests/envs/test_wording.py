@@ -50,6 +50,36 @@ def test_another_language_is_refused_also_where_it_has_the_same_letters(text):
     assert "the instruction is in another language than its template" in rewording.objections(text, FOLDER)
 
 
+WAY = {"click 3", "type 2 Lorem ipsum dolor sit amet"}, {'Find "Maecenas" and click on the link.', "Maecenas"}
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        "zuerst auf den dritten Knopf klicken und danach weiter",
+        "primero pulsa el tercer enlace de la lista",
+        "clique sur le troisieme lien de la liste et valide",
+    ],
+)
+def test_a_hint_in_another_language_is_refused_on_pages_too(hint):
+    assert list(hints.objections(hint, *WAY)) == ["the hint is in another language than its task"]
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        "start with click 3",
+        "start with type 2 Lorem ipsum dolor sit amet",
+        'start with the link "Maecenas"',
+        "open each section from top to bottom until the link shows up",
+        "Maecenas",
+        "scroll down, wait, click 3, done",
+    ],
+)
+def test_an_english_hint_is_none_whatever_the_page_has_to_be_typed(hint):
+    assert list(hints.objections(hint, *WAY)) == []
+
+
 def test_english_is_none():
     for text in (
         'Create a folder called "reports" in your home, using the file manager.',

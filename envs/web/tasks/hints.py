@@ -1,7 +1,8 @@
 """Which hints a task may have. A hint is a sentence for the agent; it may come from a model, so it is only ever shown.
 
 A hint must not contradict the task. What can be decided is decided: a command that it names must be one of the expert's
-way, a text that it quotes must be in the instruction or on that way, and it must not forbid anything.
+way, a text that it quotes must be in the instruction or on that way, it is in English as the task is, and it must not
+forbid anything.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from envs import wording
+from envs.computer.short import FORMS
 from envs.web.play.episode import Episode
 from rlanything.core.types import InvalidProposal
 
@@ -47,6 +49,10 @@ def objections(hint: str, commands: Collection[str], texts: Collection[str]) -> 
     """What is wrong with a hint, if anything."""
     if reason := malformed(hint):
         yield reason
+    # Texts that are typed and names of elements may be of any language, or of none.
+    known = " ".join((FORMS, *commands, *texts)).replace('"', " ")
+    if wording.in_another_language(hint, known):
+        yield "the hint is in another language than its task"
     for verb, number in _COMMAND.findall(hint.lower()):
         if not any(
             command == f"{verb} {number}" or command.startswith(f"{verb} {number} ") for command in commands
