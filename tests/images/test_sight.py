@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 import torch
 from image_cases import png
-from sight_cases import KINDS, NAMES, PICTURES, engine, loaded, parts, prompt
+from PIL import Image as Pixels
+from sight_cases import KINDS, NAMES, PICTURES, engine, folder, loaded, parts, prompt
+from transformers import ProcessorMixin, Qwen2_5_VLProcessor, Qwen3VLProcessor
 
 from rlanything.core.errors import UserError
 from rlanything.core.images import Image
@@ -20,6 +24,7 @@ from rlanything.core.types import (
     Vote,
 )
 from rlanything.engines.chat import Chat
+from rlanything.engines.sight import eyes as sight
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import policy_rows, reward_rows
 
@@ -63,6 +68,27 @@ def test_the_ids_have_a_token_for_each_part_of_a_picture_as_the_processor_of_tra
         text = text.replace("<|image_pad|>", "<|placeholder|>" * int(size), 1)
     text = text.replace("<|placeholder|>", "<|image_pad|>")
     assert ids == tuple(tokenizer.encode(text, add_special_tokens=False))
+
+
+def test_ids_and_pixels_are_those_of_the_real_processor(kind, monkeypatch):
+    """`transformers` checks that a processor also has one for videos, which needs torchvision; pictures do not."""
+    monkeypatch.setattr(ProcessorMixin, "check_argument_for_proper_class", lambda *_: None)
+    _, tokenizer, eyes = loaded(kind)
+    names = (NAMES[2], NAMES[0], NAMES[2])
+    made = {"qwen2_5_vl": Qwen2_5_VLProcessor, "qwen3_vl": Qwen3VLProcessor}[kind]
+    found = made(sight.load_processor(str(folder(kind))), tokenizer, None)(
+        text=tokenizer.apply_chat_template(
+            [{"role": "user", "content": parts(*names)}], tokenize=False, add_generation_prompt=True
+        ),
+        images=[Pixels.open(io.BytesIO(PICTURES[name].png)) for name in names],
+        add_special_tokens=False,
+        return_tensors="pt",
+    )
+    ids = torch.tensor([prompt(kind, *names)])
+    assert torch.equal(found["input_ids"], ids)
+    seen = eyes.inputs(ids, names)
+    assert {key for key in found if key in seen} == seen.keys()
+    assert all(torch.equal(found[key], value) for key, value in seen.items())
 
 
 def test_training_computes_the_log_probs_that_were_recorded_when_it_was_sampled(kind):
