@@ -35,14 +35,19 @@ LEAST_ASCII = 0.9
 def forbids(text: str, template: str = "") -> str:
     """The first word with which a text forbids something, apart from those of its template, or ''.
 
-    Words in quotation marks count, too: what stands in them may be a sentence.
+    Words in quotation marks count, too: what stands in them may be a sentence. `don't` is another form of `not`.
     """
-    allowed = Counter(word.casefold() for word in _FORBIDS.findall(template))
+    allowed = Counter(map(_uncontracted, _FORBIDS.findall(template)))
     for word in _FORBIDS.findall(text):
-        allowed[word.casefold()] -= 1
-        if allowed[word.casefold()] < 0:
+        allowed[_uncontracted(word)] -= 1
+        if allowed[_uncontracted(word)] < 0:
             return str(word)
     return ""
+
+
+def _uncontracted(word: str) -> str:
+    word = word.casefold()
+    return "not" if word == "cannot" or word.endswith(("n't", "n’t")) else word
 
 
 def in_another_language(text: str, template: str) -> bool:

@@ -22,7 +22,7 @@ GROWTH = 4
 """An instruction is at most so many times as long as its template, where that is more than `ROOM` characters."""
 ROOM = 400
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”")
-_FIXED = re.compile(r"[\w.:/~\\$%#-]*[\d/\\:][\w.:/~\\$%#-]*\w|\w+\.\w{2,5}\b|[A-Za-z]+\d+|\d")
+_FIXED = re.compile(r"[\w.:/~\\$%#-]*[\d/\\:][\w.:/~\\$%#-]*\w|\w+\.\w{2,5}\b|[\w.:/~\\$%#-]*\d")
 """Numbers, cells, paths, addresses, names of files: what the evaluator looks for."""
 _MARKS = re.compile(r"<\|[^|]*\|>|</?(?:think|tool_call|tool_response)>")
 

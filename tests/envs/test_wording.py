@@ -36,6 +36,19 @@ def test_a_template_may_forbid_and_its_rewording_as_often():
     assert wording.forbids("No, no other.", DELETE) == "no"
 
 
+def test_a_contraction_is_the_word_that_it_stands_for():
+    template = "Fill the cells, and do not modify others."
+    for said in (
+        "don't touch others",
+        "don’t touch others",
+        "you cannot change others",
+        "others may not change",
+    ):
+        assert wording.forbids(f"Fill the cells; {said}.", template) == ""
+        assert wording.forbids(f"Fill the cells; {said}. Don't do it.", template) == "Don't"
+        assert wording.forbids(f"Fill the cells; {said}.") != ""
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -83,7 +83,10 @@ class OSWorldFamily(WorldFamily):
         if payload["key"] not in known and (payload["key"] or EXTENSION[0] in payload["content"]):
             return "its evaluator is none of its file"
         canonical = known.get(payload["key"], task.instruction)
-        if task.instruction in (canonical, payload["content"].get("instruction")):
+        content = payload["content"]
+        # The file's own words are those of people: the rules of rewordings are for an adapter's.
+        own = content["instruction"], content.get(EXTENSION[2], {}).get(payload["key"])
+        if task.instruction in (canonical, *own):
             return ""
         return next(rewording.objections(task.instruction, canonical), "")
 

@@ -38,6 +38,33 @@ def test_the_id_of_a_task_holds_file_and_evaluators(files):
     assert family(files).validate(pinned) == "the task is judged by other evaluators than env.evaluators"
 
 
+def test_the_words_of_a_file_are_those_of_its_task_whatever_the_rules_of_rewordings_say(files):
+    """In files of the paper `current_task` forbids in other words than its template."""
+    path = files / "new_examples" / "os" / "e1.json"
+    content = json.loads(path.read_text())
+    content["current_task"] = {"evaluator1": 'Type "one" into note1.txt and ignore the rest.'}
+    path.write_text(json.dumps(content))
+    family_of_it = family(files)
+    task = next(t for t in family_of_it.make("train", 3, 0) if t.metadata["id"] == "e1")
+    assert task.instruction.endswith("ignore the rest.")
+    assert family_of_it.validate(task) == ""
+    other = Task(task.env, task.instruction, {**task.payload, "key": "evaluator2"})
+    assert "forbids something ('ignore')" in family_of_it.validate(other)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'Change the name of the directory "todo_list_Jan_1" into "todo_list_Jan_2".',
+        "Insert the results of GPT-4 into the report.",
+        "Enter -5, then 5, then +5 and (5).",
+        "Set step #3 to 5%, i.e. version v1, of page 2.",
+    ],
+)
+def test_a_template_is_a_rewording_of_itself_whatever_its_numbers_stand_beside(template):
+    assert list(rewording.objections(template, template)) == []
+
+
 def test_an_adapter_switches_the_evaluator_or_the_hints(made):
     parent = next(t for t in made.make("train", 3, 0) if t.payload["key"])
     assert made.describe(parent).splitlines()[-1] == rewording.reply("evaluator1", parent.instruction)
@@ -186,6 +213,9 @@ def test_a_folder_that_is_not_there_says_what_to_set(tmp_path):
         ("Add 12, 30, 12 and 30.", "Add 12 and 30."),
         ('Make a folder "reports".', 'Make a folder "Reports".'),
         ("Save notes.txt as a copy.", "Save NOTES.txt as a copy."),
+        ("Rename todo_Jan_1 on the desktop.", "Rename todo_Jan_2 on the desktop."),
+        ("Insert the results of GPT-4 as a table.", "Insert the results of GPT-5 as a table."),
+        ("Enter the number -5.", "Enter the number 5."),
     ],
 )
 def test_a_number_or_cell_inside_of_another_and_a_name_in_other_letters_are_left_out(template, changed):
