@@ -17,6 +17,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from stage_cases import ROOT, small, small_coding
 
 from benchmarks.pages.browser import opened
@@ -25,6 +26,9 @@ from rlanything.planning import compose
 from rlanything.runs import imports
 
 ARM = "full"
+# A busy machine takes longer for an example than Hypothesis allows, and that is no failure.
+settings.register_profile("busy", settings(), deadline=None)
+settings.load_profile("busy")
 
 
 def pytest_configure() -> None:
