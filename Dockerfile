@@ -21,6 +21,8 @@ RUN sh /opt/system.sh git make
 FROM cpu-system AS cpu-packages
 # An index of CPU builds keeps the image small; empty: where pip looks anyway.
 ARG TORCH_INDEX=
+# More extras of pyproject.toml, e.g. `ray lora`; their packages have the versions of constraints-cpu.txt.
+ARG EXTRAS=
 RUN python3 -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN --mount=type=cache,target=/root/.cache/pip --mount=type=secret,id=pip,target=/etc/pip.conf \
@@ -28,7 +30,8 @@ RUN --mount=type=cache,target=/root/.cache/pip --mount=type=secret,id=pip,target
 WORKDIR /src
 COPY pyproject.toml containers/requirements.py containers/constraints-cpu.txt ./
 RUN --mount=type=cache,target=/root/.cache/pip --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python requirements.py sweep coding > requirements.txt \
+    # shellcheck disable=SC2086
+    python requirements.py sweep coding $EXTRAS > requirements.txt \
     && pip install --constraint constraints-cpu.txt --requirement requirements.txt "setuptools>=77"
 
 FROM cpu-packages AS test-packages

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from container_cases import INSTRUCTIONS, TARGETS, expand
+from container_cases import EXTRAS, INSTRUCTIONS, TARGETS, expand
 
 TOP = {"name", "services", "volumes", "networks", "secrets", "configs"}
 SERVICE = {
@@ -60,6 +60,8 @@ def _build(build: dict[str, Any]) -> list[str]:
     for name, value in build.get("args", {}).items():
         if name not in declared:
             found.append(f"the Dockerfile has no ARG {name}")
+        elif name == "EXTRAS":
+            found += [f"the project has no extra {extra}" for extra in value.split() if extra not in EXTRAS]
         elif expand(value) != declared[name]:
             found.append(f"{name} has another default than in the Dockerfile")
     return found

@@ -3,6 +3,8 @@
 import re
 import shlex
 import subprocess
+import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 from rlanything.cli import build_parser
@@ -14,6 +16,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 INSTRUCTIONS = re.sub(r"\\\n\s*", " ", "\n".join(x for x in DOCKERFILE.splitlines() if not x.startswith("#")))
 TARGETS = re.findall(r"^FROM \S+ AS (\S+)$", INSTRUCTIONS, flags=re.MULTILINE)
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 ENDPOINTS = (ROOT / "experiments" / "engine" / "openai.yaml").is_file()
 """Whether this checkout has the engine that asks a served model."""
 
@@ -44,6 +47,8 @@ def check_command(words: list[str]) -> None:
             assert (ROOT / args.file).is_file(), args.file
     elif program == "make":
         check_make(rest)
+    elif program == "ray":
+        check_ray(rest)
     else:
         raise AssertionError(f"{program} is no program of the project")
 
@@ -59,3 +64,30 @@ def check_make(words: list[str]) -> None:
     chosen = options.get("SET", "").split()
     if ENDPOINTS or "endpoints." not in options.get("SET", ""):
         parse(compose.compose([f"scale={options.get('SCALE', 'default')}", *chosen], ROOT))
+
+
+RAY = {
+    "start": {
+        "--head",
+        "--address",
+        "--port",
+        "--num-cpus",
+        "--include-dashboard",
+        "--disable-usage-stats",
+        "--block",
+    }
+}
+RAY["health-check"] = {"--address"}
+"""Commands of Ray's command line, and options of them that this project uses."""
+
+
+def check_ray(words: list[str]) -> None:
+    """Ray's command line has the command and its options: its own parser says so where Ray is installed."""
+    command, *options = words
+    assert command in RAY, command
+    assert {option.partition("=")[0] for option in options} <= RAY[command], options
+    if find_spec("ray") is None:
+        return
+    from ray.scripts import scripts
+
+    scripts.cli.commands[command].make_context(command, list(options))

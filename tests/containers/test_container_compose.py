@@ -3,6 +3,8 @@
 import copy
 import json
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 import yaml
 from compose_rules import problems
 from container_cases import ROOT, check_command, check_make, expand
+
+from rlanything.planning import compose
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
@@ -28,7 +32,7 @@ def option(name: str, flag: str) -> str:
 
 
 def test_nothing_is_wrong():
-    assert set(SERVICES) == {"repro", "postgres", "sweep", "vllm", "served"}
+    assert set(SERVICES) == {"repro", "postgres", "sweep", "vllm", "served", "ray-head", "ray-worker"}
     assert problems(COMPOSE) == []
 
 
@@ -50,6 +54,9 @@ DAMAGE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda s: s["repro"].update(comand=["make"]), "repro: unknown key comand"),
     (lambda s: s["vllm"]["environment"].update(HF_HUB_OFFLINE=0), "vllm: HF_HUB_OFFLINE is no text"),
     (lambda s: s["vllm"]["healthcheck"].update(interval="ten"), "vllm: interval is no duration"),
+    (lambda s: s["ray-head"]["build"]["args"].update(EXTRAS="rays"), "ray-head: the project has no extra rays"),
+    (lambda s: s["ray-head"]["environment"].update(RAY_AUTH_TOKEN="x"), "ray-head: RAY_AUTH_TOKEN is written here"),
+    (lambda s: s["ray-head"].pop("healthcheck"), "ray-worker: ray-head has no healthcheck"),
 ]  # fmt: skip
 
 
@@ -60,13 +67,21 @@ def test_what_is_wrong_is_found(damage, said):
     assert any(text.startswith(said) for text in problems(data)), problems(data)
 
 
-@pytest.mark.parametrize("name", ["repro", "sweep", "served"])
+@pytest.mark.parametrize("name", ["repro", "sweep", "served", "ray-head", "ray-worker"])
 def test_the_project_has_the_command(name):
     check_command(words(name))
 
 
 @pytest.mark.parametrize(
-    "command", [["make", "repo"], ["make", "repro", "SIZE=smoke"], ["rlanything", "swep"], ["ls"]]
+    "command",
+    [
+        ["make", "repo"],
+        ["make", "repro", "SIZE=smoke"],
+        ["rlanything", "swep"],
+        ["ls"],
+        ["ray", "begin"],
+        ["ray", "start", "--heads"],
+    ],
 )
 def test_a_wrong_command_is_found(command):
     with pytest.raises((AssertionError, subprocess.CalledProcessError)):
@@ -91,6 +106,28 @@ def test_the_sweep_asks_the_database_that_is_there():
     ]  # fmt: skip
 
 
+def test_the_training_runs_on_the_head_of_the_cluster_that_the_workers_join():
+    """Of one image, with one token. Ray asks that a training runs on a node of its cluster."""
+    head, worker = SERVICES["ray-head"], SERVICES["ray-worker"]
+    script = words("ray-head")[2]
+    start = shlex.split(script.partition(" && ")[0])
+    chosen = re.search(r"SET='(.*)'", script)
+    assert chosen is not None
+    executor = compose.compose(["scale=smoke", *chosen[1].split()], ROOT)["executor"]
+    assert {"--head", "--num-cpus=0"} <= set(start)
+    (port,) = [word.partition("=")[2] for word in start if word.startswith("--port=")]
+    address = f"ray-head:{port}"
+    assert (executor["form"], executor["address"]) == ("ray", address)
+    assert option("ray-worker", "--address") == address
+    assert f"--address={address}" in head["healthcheck"]["test"]
+    assert executor["workers"] * executor["cpus"] <= int(option("ray-worker", "--num-cpus"))
+    assert "--block" in worker["command"], "the container ends when its command does"
+    for name in ("image", "build", "environment"):
+        assert head[name] == worker[name]
+    assert "ray" in head["build"]["args"]["EXTRAS"].split()
+    assert not any("ports" in service for service in (head, worker))
+
+
 def test_the_reward_model_is_asked_where_it_is_served():
     (chosen,) = [word.removeprefix("SET=") for word in words("served") if word.startswith("SET=")]
     values = dict(item.split("=", 1) for item in chosen.split() if "=" in item)
@@ -103,7 +140,7 @@ def test_the_reward_model_is_asked_where_it_is_served():
     assert f"{address.hostname}:{address.port}/health" in SERVICES["vllm"]["healthcheck"]["test"][-1]
 
 
-@pytest.mark.parametrize("name", ["repro", "sweep", "served", "vllm"])
+@pytest.mark.parametrize("name", ["repro", "sweep", "served", "vllm", "ray-head"])
 def test_volumes_lie_where_the_image_lets_its_user_write(name):
     places = [volume.split(":")[1] for volume in SERVICES[name]["volumes"]]
     assert set(places) <= {"/app", "/app/.rla"}, "containers/project.sh gives these to the user"

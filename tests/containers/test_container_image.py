@@ -79,7 +79,8 @@ def test_package_lists_are_not_left_in_a_layer():
 
 
 @pytest.mark.parametrize(
-    ("name", "extras"), [("cpu", ["sweep", "coding", "dev"]), ("gpu", ["sweep", "coding", "vllm", "lora"])]
+    ("name", "extras"),
+    [("cpu", ["sweep", "coding", "dev", "ray"]), ("gpu", ["sweep", "coding", "vllm", "lora"])],
 )
 def test_every_requirement_is_pinned_to_a_version_that_it_allows(name, extras):
     from packaging.requirements import Requirement
@@ -101,6 +102,16 @@ def test_every_requirement_is_pinned_to_a_version_that_it_allows(name, extras):
     for requirement in required:
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
     assert pins["torch"] == "2.13.0"
+
+
+def test_more_extras_can_be_asked_for_and_are_pinned_too():
+    """An unknown one ends the build: `requirements.py` refuses it."""
+    (asked, installed) = re.findall(
+        r"python requirements\.py ([^>]*)>|pip install (--constraint [^&]*)", stage("cpu-packages")
+    )
+    assert asked[0].split() == ["sweep", "coding", "$EXTRAS"]
+    assert "constraints-cpu.txt" in installed[1]
+    assert "EXTRAS=" in instructions("ARG")
 
 
 def test_requirements_of_an_unknown_extra_are_refused():

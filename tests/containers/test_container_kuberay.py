@@ -48,4 +48,6 @@ def test_its_version_of_ray_is_one_that_the_extra_allows():
     )
     version = JOB["spec"]["rayClusterSpec"]["rayVersion"]
     assert tuple(map(int, version.split("."))) >= tuple(map(int, allowed.split(".")))
-    assert f"ray[default]=={version}" in (ROOT / "docs" / "containers.md").read_text()
+    pinned = (ROOT / "containers" / "constraints-cpu.txt").read_text().splitlines()
+    assert f"ray=={version}" in pinned, "the image has another one"
+    assert "--build-arg EXTRAS=ray" in (ROOT / "docs" / "containers.md").read_text()
