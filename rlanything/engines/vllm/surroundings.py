@@ -15,15 +15,23 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+INVARIANT = "VLLM_BATCH_INVARIANT"
+"""Read while vLLM starts: whether its kernels give each request the same bits whatever the batch."""
 VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process
     "VLLM_USE_V2_MODEL_RUNNER": "0",  # on a GPU the newer one refuses logits processors of the form that CPUs have
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # threads stay those of the process
+    INVARIANT: "0",  # it would replace kernels of the trainer too; servers take over what the user has set
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
 """Environment variables that vLLM reads. Those that the user has set stay, but for `FORCED`."""
-FORCED = ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_USE_V2_MODEL_RUNNER", "VLLM_CPU_OMP_THREADS_BIND")
+FORCED = (
+    "VLLM_ENABLE_V1_MULTIPROCESSING",
+    "VLLM_USE_V2_MODEL_RUNNER",
+    "VLLM_CPU_OMP_THREADS_BIND",
+    INVARIANT,
+)
 CACHE_SIZE = "VLLM_CPU_KVCACHE_SPACE"
 """A variable that overrides the configured size of the cache. It is removed."""
 NO_COMPILER = "TORCHDYNAMO_DISABLE"

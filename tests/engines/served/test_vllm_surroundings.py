@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
+import engine_cases as cases
 import pytest
 import torch
 
 from rlanything.engines.vllm import surroundings
 from rlanything.engines.vllm.served import process
-from rlanything.engines.vllm.surroundings import restored
+from rlanything.engines.vllm.surroundings import INVARIANT, restored
 
 RUNNER, EXACT = "VLLM_USE_V2_MODEL_RUNNER", "TRITON_F32_DEFAULT"
 
@@ -28,6 +29,29 @@ def test_the_runner_is_the_one_that_takes_our_logits_processor(device, tmp_path)
     with restored(device):
         assert os.environ[RUNNER] == "0"
     assert os.environ[RUNNER] == "0"  # vLLM reads it again
+
+
+@pytest.mark.parametrize("asked", ["0", "1"])
+def test_servers_on_a_gpu_alone_can_have_kernels_that_do_not_depend_on_the_batch(tmp_path, asked):
+    """In the process of the trainer they would replace the trainer's own, and vLLM has none for CPUs."""
+    assert process.environment("cuda", tmp_path)[INVARIANT] == "0"
+    os.environ[INVARIANT] = asked
+    assert process.environment("cuda", tmp_path)[INVARIANT] == asked
+    assert process.environment("cpu", tmp_path)[INVARIANT] == "0"
+    with restored("cuda"):
+        assert os.environ[INVARIANT] == "0"
+
+
+def test_vllm_reads_the_variable():
+    cases.needs_vllm()
+    with restored("cpu"):
+        from vllm import envs
+
+        assert INVARIANT in envs.environment_variables
+        os.environ[INVARIANT] = "1"
+        assert envs.environment_variables[INVARIANT]()
+        os.environ[INVARIANT] = "0"
+        assert not envs.environment_variables[INVARIANT]()
 
 
 def test_attention_in_float32_is_exact_on_a_gpu_also_after_the_start(tmp_path):

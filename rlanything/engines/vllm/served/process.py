@@ -15,7 +15,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, GRAPHS, SEEING, Settings
 from rlanything.engines.vllm.served import keeper, program
-from rlanything.engines.vllm.surroundings import CACHE_SIZE, EXACT, FORCED, NO_COMPILER, VARIABLES
+from rlanything.engines.vllm.surroundings import CACHE_SIZE, EXACT, FORCED, INVARIANT, NO_COMPILER, VARIABLES
 
 SOCKET, LOG = "socket", "log"
 LINES, MOST = 20, 1 << 16
@@ -138,8 +138,8 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
 def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, str]:
     """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on.
 
-    On GPUs it sees only that of this process. lora: whether it is given LoRA's weights alone. Raises `MachineError`
-    as `own_device`.
+    On GPUs it sees only that of this process, and `INVARIANT` is the user's. lora: whether it is given LoRA's weights
+    alone. Raises `MachineError` as `own_device`.
     """
     given = {name: value for name, value in os.environ.items() if not _LAUNCH.fullmatch(name)}
     found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
@@ -148,6 +148,9 @@ def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, s
         **{name: VARIABLES[name] for name in FORCED},  # one process less on a CPU, and our logits processor
         "TMPDIR": str(folder),  # its sockets lie there, and go with it
         "VLLM_RPC_BASE_PATH": str(folder),
+        INVARIANT: given.get(INVARIANT, "0")
+        if device == "cuda"
+        else "0",  # vLLM has such kernels for GPUs alone
     }
     found.pop(CACHE_SIZE, None)
     if lora:
