@@ -20,7 +20,7 @@ from rlanything.engines.vllm import instance, support
 from rlanything.engines.vllm.asking import _deciding
 from rlanything.engines.vllm.budget import Budget
 from rlanything.engines.vllm.engine import VllmEngine
-from rlanything.engines.vllm.instance import GRAPHS, Settings
+from rlanything.engines.vllm.instance import BLOCK, GRAPHS, Settings
 from rlanything.engines.vllm.probe import WeightsMismatch
 from rlanything.engines.vllm.served import process
 from rlanything.engines.vllm.surroundings import restored
@@ -104,6 +104,31 @@ def test_without_a_prefix_cache_the_samples_are_the_same(engine, model):
     expected = engine.generate(REQUESTS)
     with cases.opened("vllm", model, prefix_caching=False) as other:
         assert cases.ids(other.generate(REQUESTS)) == cases.ids(expected)
+
+
+def test_a_common_beginning_is_read_once_whoever_asks_until_the_weights_change(engine, model):
+    """The turns of an episode, the votes on a step and the rollouts of a task begin alike, in calls of their own."""
+    start = cases.words(random.Random(5), 4 * BLOCK, 4 * BLOCK)
+    turn = start + cases.words(random.Random(6), BLOCK, BLOCK)
+    engine.generate([Request(start, 0, 2, session="0")])
+    own = engine._instance._llm.llm_engine
+    step, cached = own.step, []
+
+    def looked_at():
+        found = step()
+        cached.extend(output.num_cached_tokens for output in found)
+        return found
+
+    own.step = looked_at
+    engine.generate([Request(start, 1, 2, session="1")])
+    engine.generate([Request(turn, 2, 2, session="0")])
+    assert cached == [3 * BLOCK, 4 * BLOCK], "but for the block whose last token is computed"
+    learn(model)
+    engine.sync(1)
+    cached.clear()
+    engine.generate([Request(start, 1, 2)])
+    engine.generate([Request(start, 2, 2, group="g")])
+    assert cached == [0, 3 * BLOCK]
 
 
 def test_graphs_come_without_a_compiler_and_change_no_sample(engine, model):
