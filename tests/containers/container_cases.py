@@ -77,7 +77,6 @@ RAY = {
         "--block",
     }
 }
-RAY["health-check"] = {"--address"}
 """Commands of Ray's command line, and options of them that this project uses."""
 
 

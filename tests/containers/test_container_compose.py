@@ -119,7 +119,7 @@ def test_the_training_runs_on_the_head_of_the_cluster_that_the_workers_join():
     address = f"ray-head:{port}"
     assert (executor["form"], executor["address"]) == ("ray", address)
     assert option("ray-worker", "--address") == address
-    assert f"--address={address}" in head["healthcheck"]["test"]
+    assert f"('ray-head', {port})" in head["healthcheck"]["test"][-1]
     assert executor["workers"] * executor["cpus"] <= int(option("ray-worker", "--num-cpus"))
     assert "--block" in worker["command"], "the container ends when its command does"
     for name in ("image", "build", "environment"):
