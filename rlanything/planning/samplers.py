@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import Any
 
 from rlanything import targets
@@ -37,8 +38,17 @@ def check(config: Config) -> None:
 
 
 def installed(config: Config) -> None:
-    """Raise `ConfigError` where the engine starts vLLM on this machine, and it is missing, or of another version."""
-    if config.engine[targets.TARGET] not in (VLLM, SERVERS) or config.engine.get("addresses"):
+    """Raise `ConfigError` where the engine starts vLLM on this machine, and it is missing, or of another version.
+
+    Also where Ray must place its servers, and is missing.
+    """
+    if config.engine[targets.TARGET] not in (VLLM, SERVERS):
+        return
+    if addresses := config.engine.get("addresses"):
+        if str(addresses[0]).startswith("ray://") and find_spec("ray") is None:
+            raise ConfigError(
+                f"engine.addresses = {addresses}: Ray is not installed: pip install 'rlanything[ray]'"
+            )
         return
     from rlanything.engines.vllm import support
 
@@ -60,7 +70,7 @@ def _check_vllm(config: Config) -> None:
         support.Options(**_own(support.Options, config))
         serving = Serving(**_own(Serving, config))
         needed = serving.replicas * train.processes
-        if 0 < len(serving.addresses) < needed:
+        if serving.cluster is None and 0 < len(serving.addresses) < needed:
             raise UserError(
                 f"addresses: {len(serving.addresses)} of them; each of the {train.processes} processes (train.devices, "
                 f"train.nodes) has engine.replicas = {serving.replicas} servers of its own for each model, "

@@ -118,6 +118,20 @@ def test_given_servers_need_no_vllm_here(monkeypatch):
     check.check(composed("engine=vllm_servers", "engine.addresses=[http://gpu:8001]"), ROOT)
 
 
+def test_a_cluster_that_places_servers_needs_ray_and_one_folder_and_serves_all_processes(monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: None)
+    placed = ["engine=vllm_servers", "train.devices=2", "engine.addresses=[ray://head:6379]"]
+    with pytest.raises(ConfigError, match=r"engine: folder = None: Ray places servers on any node"):
+        check.check(composed(*placed), ROOT)
+    for found in (object(), None):
+        monkeypatch.setattr(samplers, "find_spec", lambda name, found=found: found)
+        if found:
+            check.check(composed(*placed, "engine.folder=/shared/weights"), ROOT)
+        else:
+            with pytest.raises(ConfigError, match=r"ray://head:6379'\]: Ray is not installed: pip install"):
+                check.check(composed(*placed, "engine.folder=/shared/weights"), ROOT)
+
+
 def test_vllm_must_be_installed(monkeypatch):
     monkeypatch.setattr(support, "version", lambda: None)
     with pytest.raises(ConfigError, match=r"engine: vLLM is not installed; install it with `pip install"):

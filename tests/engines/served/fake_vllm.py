@@ -1,6 +1,7 @@
 """A small server that speaks what the engine uses of vLLM's HTTP interface. Its tokens depend on the request alone.
 
-As a program it takes vLLM's arguments, of which it reads two. It also has a child, as vLLM has.
+As a program it takes vLLM's arguments, of which it reads the model and where it listens. It also has a child, as vLLM
+has.
 """
 
 from __future__ import annotations
@@ -146,13 +147,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path)
     parser.add_argument("--uds")
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
     arguments, _ = parser.parse_known_args()
     print("the fake starts", flush=True)
     child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
     faults = os.environ.get(FAULTS)
     if faults:
         Path(faults).parent.joinpath(f"pids-{os.getpid()}-{child.pid}").touch()
-    web.run_app(Fake(arguments.model, Path(faults) if faults else None).app, path=arguments.uds, print=None)
+    app = Fake(arguments.model, Path(faults) if faults else None).app
+    web.run_app(app, path=arguments.uds, host=arguments.host, port=arguments.port, print=None)
 
 
 if __name__ == "__main__":

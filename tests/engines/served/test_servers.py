@@ -265,6 +265,12 @@ def test_an_answer_that_does_not_hold_together_is_lost(change, monkeypatch):
         ({"addresses": ["http://a:1", "http://A:1/"]}, "one is given twice"),
         ({"addresses": ["http://a:1"], "replicas": 2}, "1 of them, for replicas = 2"),
         ({"folder": "weights"}, "folder = 'weights': must begin with /"),
+        ({"addresses": ["ray://a:1"]}, "folder = None: Ray places servers on any node .* all nodes see"),
+        (
+            {"addresses": ["ray://a:1", "http://a:1"]},
+            "a cluster, ray://HOST:PORT, must be the only one, got 2",
+        ),
+        ({"addresses": ["ray://a"], "folder": "/w"}, "must have the form ray://HOST:PORT"),
         ({"cache_gib": 0.0001}, r"engine\.cache_gib = 0\.0001: .* so it must be at least"),
         ({"max_batched_tokens": 8}, "max_batched_tokens must be at least max_batch"),
         ({"max_batched_tokens": 8192.5}, "max_batched_tokens = 8192.5: must be a whole number"),

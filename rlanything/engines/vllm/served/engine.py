@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -20,6 +21,7 @@ from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
 from rlanything.engines.vllm.served import process
 from rlanything.engines.vllm.served.addresses import CLAIMS, own_part
 from rlanything.engines.vllm.served.fleet import Fleet
+from rlanything.engines.vllm.served.placed import Placed
 from rlanything.engines.vllm.served.process import Process
 from rlanything.engines.vllm.served.server import Server
 from rlanything.engines.vllm.served.settings import Serving
@@ -102,7 +104,8 @@ class VllmServers(CopyingEngine[Fleet]):
 
     def _check_room(self) -> None:
         least = self._context * token_bytes(self._model, self._dtype)
-        if self._cache_bytes < least and not self._serving.addresses:
+        ours = not self._serving.addresses or self._serving.cluster
+        if self._cache_bytes < least and ours:
             raise UserError(
                 f"engine.cache_gib = {self._options.cache_gib:g}: one sequence of the model's full context needs "
                 f"{least / GIB:.3g} GiB, so it must be at least {least / GIB:.3g}"
@@ -127,16 +130,24 @@ class VllmServers(CopyingEngine[Fleet]):
     def _addresses(self, store: Store) -> Sequence[str | None]:
         """Of the servers that are given; None for each that is not."""
         serving = self._serving
-        if not serving.addresses:
+        if not serving.addresses or serving.cluster:
             return [None] * serving.replicas
         own = own_part(serving.addresses)
         sees = self._eyes is not None
         return CLAIMS.take(self, own, serving.replicas, store.model, self._context, sees=sees)
 
-    def _process(self, folder: Path, store: Store) -> Process:
-        settings = self._settings(self._cache_bytes)
+    def _process(self, folder: Path, store: Store) -> Process | Placed:
+        settings, serving = self._settings(self._cache_bytes), self._serving
+        lora = self._rank > 0
+        if serving.cluster:
+            read = {
+                name: value for name, value in os.environ.items() if name.startswith(("VLLM_", "TRITON_"))
+            }
+            given = (self._program[1:], store.model, settings, read, lora)
+            start = partial(_start_there, given)
+            return Placed(serving.cluster, settings.device, start, serving.start_s)
         arguments = process.arguments(store.model, folder / process.SOCKET, settings)
-        variables = process.environment(settings.device, folder, lora=self._rank > 0)
+        variables = process.environment(settings.device, folder, lora=lora)
         return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:
@@ -144,6 +155,10 @@ class VllmServers(CopyingEngine[Fleet]):
             instance.load_lora(self._model, self._salt)
         else:
             instance.load(merged_state(self._model), self._salt)
+
+
+def _start_there(given: tuple[Any, ...], actor: Any) -> Any:
+    return actor.start.remote(*given)
 
 
 def _say(text: str) -> None:

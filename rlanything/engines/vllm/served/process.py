@@ -15,6 +15,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, GRAPHS, SEEING, Settings
 from rlanything.engines.vllm.served import keeper, program
+from rlanything.engines.vllm.served.wire import UNIX
 from rlanything.engines.vllm.surroundings import CACHE_SIZE, EXACT, FORCED, INVARIANT, NO_COMPILER, VARIABLES
 
 SOCKET, LOG = "socket", "log"
@@ -44,6 +45,8 @@ class Process:
         self, program: list[str], arguments: list[str], environment: dict[str, str], folder: Path
     ) -> None:
         self._log = folder / LOG
+        self.gone = False  # it is a process of this machine, which always says how it is
+        self.address = f"{UNIX}{folder / SOCKET}"
         command = [sys.executable, "-m", keeper.__name__, *program, *arguments]
         with self._log.open("ab") as log:
             self._keeper = subprocess.Popen(
@@ -97,12 +100,16 @@ SIGHTED_PROGRAM = [sys.executable, "-m", program.__name__]
 """The same for models that read pictures."""
 
 
-def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
-    """Of vLLM's server: a Unix socket, which only this user can open, token ids, and draws by `draw.OwnDraw`."""
+def arguments(model: Path, listens: Path | tuple[str, int], settings: Settings) -> list[str]:
+    """Of vLLM's server: where it listens, token ids, and draws by `draw.OwnDraw`.
+
+    listens: the path of a Unix socket, which only this user can open; or host and port, which other machines reach.
+    """
+    place = {"host": listens[0], "port": listens[1]} if isinstance(listens, tuple) else {"uds": listens}
     valued = {
         "model": model,
         "served-model-name": "rlanything",
-        "uds": socket,
+        **place,
         "load-format": "safetensors",
         "dtype": settings.dtype,
         "distributed-executor-backend": "uni",

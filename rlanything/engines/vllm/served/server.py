@@ -12,10 +12,10 @@ from pathlib import Path
 
 from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.instance import Ask
-from rlanything.engines.vllm.served.process import SOCKET, Process
+from rlanything.engines.vllm.served.placed import Placed
+from rlanything.engines.vllm.served.process import Process
 from rlanything.engines.vllm.served.wire import (
     LOADING,
-    UNIX,
     Client,
     Limits,
     LostError,
@@ -47,7 +47,7 @@ class Server:
 
     Args:
         address: of a server that somebody has started; None: `start` starts one.
-        start: given a folder for socket and log.
+        start: given a folder for socket and log, which a server that Ray places does not need.
         folder: where the folders of its processes are made.
         limits: of requests.
         start_s: the longest time that it may take to come up, seconds.
@@ -56,14 +56,14 @@ class Server:
     def __init__(
         self,
         address: str | None,
-        start: Callable[[Path], Process],
+        start: Callable[[Path], Process | Placed],
         folder: Path,
         limits: Limits,
         start_s: float,
     ) -> None:
         self._given, self._start, self._folder = address, start, folder
         self._limits, self._start_s = limits, start_s
-        self._process: Process | None = None
+        self._process: Process | Placed | None = None
         self._started = 0
         self._has: Weights | None = None
         self._name, self._loads = "", 0
@@ -146,7 +146,7 @@ class Server:
         folder = self._folder / f"{self._started}"
         folder.mkdir()
         self._process = self._start(folder)
-        self.address = f"{UNIX}{folder / SOCKET}"
+        self.address = self._process.address
 
     def _await(self) -> None:
         """Wait until it says that it is well."""
@@ -166,7 +166,7 @@ class Server:
             time.sleep(LOOK_S)
 
     def _ended(self) -> None:
-        if self._was_up:
+        if self._was_up or (self._process is not None and self._process.gone):
             raise LostError(f"{self.what} ended while it started")
         words = self.lose()
         raise UserError(f"vLLM's server cannot run this model here; the end of its log:\n{words}")

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 
 from rlanything.engines.vllm.support import UnsupportedError
 
+SCHEME = "ray://"
+"""How the address of a Ray cluster begins."""
+
 
 @dataclass(frozen=True)
 class Serving:
@@ -16,7 +19,7 @@ class Serving:
 
     replicas: servers of one model. A session stays at one of them.
     addresses: of servers that somebody else has started and ends; (): they are started here. The processes of a
-        training divide them.
+        training divide them. One that begins with ray:// is that of a Ray cluster, which places them on its nodes.
     folder: where weights are written for the servers, as all of them see it; None: a temporary folder.
     start_s: the longest time that a server may take to come up, seconds.
     request_s: the longest time of one request, seconds. Then its server is lost.
@@ -31,6 +34,12 @@ class Serving:
     start_s: float = 900.0
     request_s: float = 600.0
     restarts: int = 3
+
+    @property
+    def cluster(self) -> str | None:
+        """HOST:PORT of the Ray cluster that places the servers; None: none does."""
+        first = str(self.addresses[0]) if self.addresses else ""
+        return first.removeprefix(SCHEME) if first.startswith(SCHEME) else None
 
     def __post_init__(self) -> None:
         for name, count, least in (("replicas", self.replicas, 1), ("restarts", self.restarts, 0)):
@@ -52,6 +61,9 @@ class Serving:
         if isinstance(addresses, str) or not isinstance(addresses, Sequence):
             example = addresses if isinstance(addresses, str) else "http://HOST:PORT"
             raise UnsupportedError(f"addresses = {addresses!r}: must be a list, such as [{example}]")
+        if any(str(address).startswith(SCHEME) for address in addresses):
+            self._check_cluster()
+            return
         servers = {_server(str(address)) for address in addresses}
         if len(servers) < len(addresses):
             raise UnsupportedError("addresses: one is given twice")
@@ -60,8 +72,21 @@ class Serving:
                 f"addresses: {len(addresses)} of them, for replicas = {self.replicas} servers of each model"
             )
 
+    def _check_cluster(self) -> None:
+        """A cluster is the only address, and its nodes read weights from one folder."""
+        if len(self.addresses) > 1:
+            raise UnsupportedError(
+                f"addresses: a cluster, {SCHEME}HOST:PORT, must be the only one, got {len(self.addresses)}"
+            )
+        _server(f"http://{self.cluster}", f"{SCHEME}HOST:PORT")
+        if self.folder is None:
+            raise UnsupportedError(
+                f"folder = None: Ray places servers on any node (addresses = {list(self.addresses)}), so it must be a "
+                "folder that all nodes see, such as /shared/weights"
+            )
 
-def _server(address: str) -> tuple[str | None, int | None]:
+
+def _server(address: str, form: str = "http://HOST:PORT") -> tuple[str | None, int | None]:
     """Host and port, by which two ways to write an address are the same. Raises `UnsupportedError` for other forms."""
     try:
         parts = urlsplit(address)
@@ -70,5 +95,5 @@ def _server(address: str) -> tuple[str | None, int | None]:
         server = None, None
     whole = all(part is not None for part in server) and parts.scheme == "http"
     if not whole or parts.path.strip("/") or any(mark in address for mark in "@?#"):
-        raise UnsupportedError(f"addresses: {address!r} must have the form http://HOST:PORT")
+        raise UnsupportedError(f"addresses: {address!r} must have the form {form}")
     return server

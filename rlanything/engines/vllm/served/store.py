@@ -47,7 +47,7 @@ class Store:
             self.model = _folder(within, f"engine.folder = {within}")
             made.callback(remove, [self.model])
             self.processes = _folder(
-                _short(), f"folder of temporary files, {_short() or tempfile.gettempdir()}"
+                short(), f"folder of temporary files, {short() or tempfile.gettempdir()}"
             )
             made.callback(remove, [self.processes])
             save_config(model, self.model)
@@ -102,6 +102,6 @@ def _folder(within: str | None, what: str) -> Path:
         raise UserError(f"{what}: cannot be written ({error.strerror})") from None
 
 
-def _short() -> str | None:
+def short() -> str | None:
     """The folder for folders of sockets; None: where the system has temporary files."""
     return None if len(os.fsencode(tempfile.gettempdir())) <= LONGEST else "/tmp"
