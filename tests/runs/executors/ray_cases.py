@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
+
+import psutil
 
 ray_missing = find_spec("ray") is None
 NO_RAY = "needs Ray: pip install 'rlanything[ray]' (or pip install ray; .ci/run does it)"
@@ -56,5 +59,11 @@ class Nodes:
         self.nodes.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
 
     def kill_one(self) -> None:
-        """Kill all processes of a node at once."""
-        self.cluster.remove_node(self.nodes.pop(0), allow_graceful=False)
+        """Kill all processes of a node at once, and what they have started, as when a machine is lost."""
+        node = self.nodes.pop(0)
+        (raylet,) = node.all_processes["raylet"]
+        below = psutil.Process(raylet.process.pid).children(recursive=True)
+        self.cluster.remove_node(node, allow_graceful=False)
+        for process in below:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()

@@ -1,0 +1,121 @@
+"""Servers that a real Ray cluster places: on several nodes, and whatever becomes of them, the same answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+
+import engine_cases as cases
+import psutil
+import pytest
+from fake_vllm import FAULTS
+from ray_cases import NO_RAY, Nodes, ray_missing
+from served_cases import FAKE, REQUESTS, gone, pids, wait_until
+
+from rlanything.core.errors import UserError
+from rlanything.engines.vllm import support
+from rlanything.engines.vllm.instance import Ask
+from rlanything.engines.vllm.served.engine import VllmServers
+from rlanything.engines.vllm.served.fleet import divide
+from rlanything.engines.vllm.served.placed import Placed
+from rlanything.engines.vllm.served.wire import LostError
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.integration,
+    pytest.mark.skipif(ray_missing, reason=NO_RAY),
+    pytest.mark.xdist_group("ray"),
+]
+ASKED = [replace(request, session=f"{number}") for number, request in enumerate(REQUESTS)]
+"""With so many sessions both of two servers are asked."""
+SLOWLY = 60.0
+"""Seconds in which the processes of a busy machine end."""
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory):
+    """The folder of faults, which the nodes know from their start."""
+    folder = tmp_path_factory.mktemp("placed") / "faults"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FAULTS, str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def nodes(faults):
+    with Nodes() as found:
+        found.connect()
+        yield found
+
+
+@pytest.fixture
+def opened(nodes, monkeypatch, tmp_path):
+    monkeypatch.setattr(support, "version", lambda: support.VERSION)
+    engines = []
+
+    def open_engine(**arguments) -> VllmServers:
+        given = {"tolerance": 1e9, "request_s": 60, "start_s": 120, "folder": str(tmp_path), **arguments}
+        given.setdefault("addresses", [f"ray://{nodes.address}"])
+        engines.append(VllmServers(cases.qwen2(), cases.tokenizer(), **given))
+        engines[-1]._program = [sys.executable, str(FAKE)]
+        return engines[-1]
+
+    yield open_engine
+    for engine in engines:
+        engine.close()
+
+
+def test_servers_on_several_nodes_answer_as_one_here_and_are_replaced_when_they_or_their_nodes_are_lost(
+    opened, nodes, faults, capfd
+):
+    alone = opened(addresses=[])
+    expected = alone.generate(ASKED)
+    alone.close()
+    before = len(pids(faults))
+    engine = opened(replicas=2, restarts=3)
+    assert engine.generate(ASKED) == expected
+    first = pids(faults)[before:]
+    assert len(first) == 2
+    assert all(divide([Ask((), 1, (), {}, session=one.session) for one in ASKED], 2))
+    raylets = {ancestor(group[0], "raylet") for group in first}
+    assert len(raylets) == 2, "the servers are not spread over the nodes"
+    assert all(server.address.startswith("http://") for server in engine._instance._servers)
+
+    os.kill(first[0][0], signal.SIGKILL)
+    assert engine.generate(ASKED) == expected
+    told = capfd.readouterr().err
+    assert "a server of vLLM was lost" in told
+    assert "| the fake starts" in told, "the end of its log is not shown"
+    wait_until(lambda: gone(first[0]), SLOWLY)
+
+    nodes.add()
+    running = [group for group in pids(faults)[before:] if not gone(group)]
+    assert len(running) == 2
+    nodes.kill_one()
+    wait_until(lambda: any(map(gone, running)), SLOWLY)  # until then it may still answer
+    assert engine.generate(ASKED) == expected
+    assert "Ray: " in capfd.readouterr().err
+    engine.close()
+    wait_until(lambda: all(gone(group) for group in pids(faults)), SLOWLY)
+
+
+def ancestor(pid: int, name: str) -> int:
+    """The process above one that has a name."""
+    return next(parent.pid for parent in psutil.Process(pid).parents() if parent.name() == name)
+
+
+def test_a_cluster_without_room_says_what_is_asked_for(nodes):
+    with pytest.raises(
+        LostError, match=r"within 2 s \(it asks for 1 cpus, 1 gpus; free in the cluster: .*, 0 gpus"
+    ):
+        Placed(nodes.address, "cuda", lambda actor: actor.ask.remote("ended"), 2.0)
+
+
+def test_a_server_that_cannot_start_ends_the_run_with_its_words(opened):
+    engine = opened()
+    engine._program = [sys.executable, "-S", "-c", "print('no such kernel'); raise SystemExit(3)"]
+    with pytest.raises(UserError, match=r"(?s)cannot run this model here; .*no such kernel.*exit code 3"):
+        engine.generate(ASKED)
