@@ -1,5 +1,6 @@
 """What is wrong with a compose file, as sentences. The rules are those that this project's file could break."""
 
+import json
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ SERVICE = {
 """Keys that this project uses, or might; the specification has more."""
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|(^|_)KEY($|_)")
+REQUIRED = re.compile(r"(?<!\$)\$\{\w+:?\?")
 DURATION = re.compile(r"(\d+(us|ms|s|m|h))+")
 
 
@@ -28,6 +30,8 @@ def problems(data: dict[str, Any]) -> list[str]:
     declared = set(data.get("volumes", {}))
     found += [f"volume {name} is not declared" for name in sorted(used - declared)]
     found += [f"volume {name} is not used" for name in sorted(declared - used)]
+    # Compose fills in variables before it looks at profiles: a required one would be asked for by every service.
+    found += [f"{word} is required of every profile" for word in REQUIRED.findall(json.dumps(data))]
     return found
 
 
@@ -44,7 +48,7 @@ def _service(service: dict[str, Any], services: dict[str, Any]) -> list[str]:
     for key, value in service.get("environment", {}).items():
         if not isinstance(value, str):
             found.append(f"{key} is no text")
-        elif SECRET.search(key) and not re.fullmatch(r"\$\{\w+:\?[^}]+\}", value):
+        elif SECRET.search(key) and not re.fullmatch(r"\$\{\w+:-\}", value):
             found.append(f"{key} is written here")
     for word in service.get("command", []):
         if "://" in str(word) and urlsplit(word.partition("=")[2]).password:

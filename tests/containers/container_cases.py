@@ -22,9 +22,8 @@ ENDPOINTS = (ROOT / "experiments" / "engine" / "openai.yaml").is_file()
 
 
 def expand(text: str) -> str:
-    """A value of compose.yaml where no variable is set; a variable that must be set becomes `given`."""
-    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
-    return re.sub(r"\$\{\w+:\?[^}]*\}", "given", text)
+    """A value of compose.yaml where no variable is set. `$$` stands for the sign itself."""
+    return re.sub(r"(?<!\$)\$\{\w+:-([^}]*)\}", r"\1", text).replace("$$", "$")
 
 
 def check_command(words: list[str]) -> None:
@@ -36,7 +35,7 @@ def check_command(words: list[str]) -> None:
         subprocess.run(["sh", "-n", "-c", rest[1]], check=True)
         for part in rest[1].split(" && "):
             words = shlex.split(part.removeprefix("exec "))
-            if words[0] != "rm":
+            if words[0] not in ("rm", ":"):
                 check_command(words)
     elif program == "rlanything":
         try:

@@ -48,6 +48,7 @@ DAMAGE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda s: s["served"].update(network_mode="service:llm"), "served: there is no service llm"),
     (lambda s: s["sweep"]["environment"].update(PGPASSWORD="hunter2"), "sweep: PGPASSWORD is written here"),
     (lambda s: s["sweep"]["environment"].update(PGPASSWORD="${P:-hunter2}"), "sweep: PGPASSWORD is written here"),
+    (lambda s: s["sweep"]["environment"].update(PGUSER="${U:?set it}"), "${U:? is required of every profile"),
     (lambda s: s["vllm"]["environment"].update(HF_TOKEN="hf_x"), "vllm: HF_TOKEN is written here"),
     (lambda s: s["sweep"].update(command=["--storage=postgresql://a:b@c/d"]), "sweep: a password is in the command"),
     (lambda s: s["repro"].update(volumes=["results:/app"]), "volume results is not declared"),
@@ -110,7 +111,8 @@ def test_the_training_runs_on_the_head_of_the_cluster_that_the_workers_join():
     """Of one image, with one token. Ray asks that a training runs on a node of its cluster."""
     head, worker = SERVICES["ray-head"], SERVICES["ray-worker"]
     script = words("ray-head")[2]
-    start = shlex.split(script.partition(" && ")[0])
+    needed, start, *_ = map(shlex.split, script.split(" && "))
+    assert needed[1].startswith("${RAY_AUTH_TOKEN:?")
     chosen = re.search(r"SET='(.*)'", script)
     assert chosen is not None
     executor = compose.compose(["scale=smoke", *chosen[1].split()], ROOT)["executor"]
