@@ -83,8 +83,9 @@ def test_the_recorded_log_probs_are_computed_again(trained):
     assert (found - old).abs().max() < ROUNDING
 
 
-def test_it_is_replayed(trained):
+def test_it_is_replayed(trained, monkeypatch):
     assert replay_report.replay_run(trained, ()).problem == ""
+    patched(monkeypatch)  # the game that showed the pictures
     assert replay_report.replay_run(trained, (), play=True).problem == ""
 
 
