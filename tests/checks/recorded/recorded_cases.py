@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).parents[3]
+CHECKS = ROOT / "checks"
+SUCCESS = ("in_domain", "out_of_domain", "held_out")
 
 
 @cache
@@ -34,3 +37,12 @@ def percent(metrics: Mapping[str, Mapping[str, float]]) -> SimpleNamespace:
             for name, value in metrics.items()
         }
     )
+
+
+def pool_rows() -> list[dict[str, Any]]:
+    return json.loads((CHECKS / "pool" / "pool.json").read_text())["comparisons"]
+
+
+def written(difference: Mapping[str, float]) -> str:
+    mean, low, high = (100 * difference[key] for key in ("mean", "low", "high"))
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"

@@ -1,0 +1,62 @@
+"""What docs/checks.md says of the ladder follows from its record."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from recorded_cases import CHECKS, ROOT, SUCCESS, said, written
+
+from rlanything.report.formatting import p_text
+
+
+def test_the_table_of_the_ladder():
+    arms = ["base_cooled", "outcome", *(f"oracle_{q}" for q in (60, 75, 85, 100))]
+    arms += [*(f"oracle_{q}_s100" for q in (60, 75, 85)), "policy", "ceiling", "expert"]
+    section = (ROOT / "docs" / "checks.md").read_text().partition("\n### Results\n")[2].partition("\n###")[0]
+    rows = [
+        [cell.strip() for cell in line.split("|")[2:-1]]
+        for line in section.splitlines()
+        if line.startswith("| ")
+    ]
+    panels = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["panels"]
+    expected = [[cell for panel in SUCCESS[:2] for cell in cells(panels[panel][arm])] for arm in arms]
+    assert rows[1:] == expected
+
+
+def cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    mean, low, high = (100 * row[key] for key in ("mean", "low", "high"))
+    gain = row["gain"]
+    return (
+        f"{mean:.1f} [{low:.1f}, {high:.1f}]",
+        "–" if gain is None else written(gain),
+        "–" if gain is None else p_text(gain["p"]),
+    )
+
+
+def test_the_verdict_of_the_ladder():
+    found = json.loads((CHECKS / "ladder" / "ladder.json").read_text())
+    gain, headroom, errors = (one["value"] for one in found["criteria"])
+    four = next(x for x in found["power"]["in_domain"]["smallest"] if (x["seeds"], x["games"]) == (4, 100))
+    page = said("docs/checks.md")
+    assert f"The ceiling is {headroom:.1f} points above the cooled base (20 are asked for)" in page
+    assert (
+        f"perfect votes are {gain:.1f} points above `outcome` (15), and 5 points are {errors:.1f} standard"
+        in page
+    )
+    assert (
+        f"a difference below {100 * four['difference']:.1f} points is found less than four times in five"
+        in page
+    )
+    assert found["fit"] is False
+
+
+def test_the_ladder_has_the_numbers_of_the_default_experiment_where_it_measured_the_same_arms():
+    panels = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["panels"]
+    default = json.loads((ROOT / "report" / "summary.json").read_text())
+    for arm in ("base", "base_cooled", "outcome", "policy"):
+        for panel in SUCCESS[:2]:
+            ladder, report = panels[panel][arm], default[arm][panel]
+            for key in ("mean", "low", "high"):
+                assert ladder[key] == pytest.approx(report[key], abs=1e-6), (arm, panel, key)
