@@ -45,7 +45,9 @@ def installed(config: Config) -> None:
     if config.engine[targets.TARGET] not in (VLLM, SERVERS):
         return
     if addresses := config.engine.get("addresses"):
-        if str(addresses[0]).startswith("ray://") and find_spec("ray") is None:
+        from rlanything.engines.vllm.served.settings import Serving
+
+        if Serving(**_own(Serving, config)).cluster is not None and find_spec("ray") is None:
             raise ConfigError(
                 f"engine.addresses = {addresses}: Ray is not installed: pip install 'rlanything[ray]'"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 
 from rlanything.core.printable import counted
 from rlanything.core.types import Judgement, Step, Trajectory
@@ -21,18 +20,23 @@ def trajectories(stored: Trajectory, played: Trajectory) -> str:
     Of an episode that the environment broke off, by an error or for want of time, only what came before is compared:
     neither happens again for sure. Where it breaks off now, and did not in the run, the message says why.
     """
-    ended = stored.counts
-    for difference in _beginnings(stored, played):
-        return words("", *difference)
-    pairs = zip_longest(stored.steps, played.steps)
-    for number, (step, again) in enumerate(pairs if ended else zip(stored.steps, played.steps, strict=False)):
-        if step is None or again is None:
-            break
-        for difference in _steps(step, again):
-            return words(f"step {number}, ", *difference)
-    for difference in _ends(stored, played) if ended else ():
-        return words("", *difference)
-    return ""
+    return _first(_of_trajectory(stored, played))
+
+
+def _first(differences: Iterator[Difference]) -> str:
+    return next((words(*difference) for difference in differences), "")
+
+
+def _of_trajectory(stored: Trajectory, played: Trajectory) -> Iterator[Difference]:
+    yield from _beginnings(stored, played)
+    for number, (step, again) in enumerate(zip(stored.steps, played.steps, strict=False)):
+        yield from _at(number, _steps(step, again))
+    if stored.counts:
+        yield from _ends(stored, played)
+
+
+def _at(number: int, differences: Iterator[Difference]) -> Iterator[Difference]:
+    return ((f"step {number}, {what}", one, other) for what, one, other in differences)
 
 
 def _beginnings(stored: Trajectory, played: Trajectory) -> Iterator[Difference]:
@@ -79,12 +83,13 @@ def _broken(stored: Trajectory, played: Trajectory) -> Iterator[Difference]:
 
 def judgements(stored: Sequence[Judgement], played: Sequence[Judgement]) -> str:
     """The first difference of the judgements on an episode; '' for none."""
+    return _first(_of_judgements(stored, played))
+
+
+def _of_judgements(stored: Sequence[Judgement], played: Sequence[Judgement]) -> Iterator[Difference]:
     for number, (one, again) in enumerate(zip(stored, played, strict=False)):
-        for difference in _judgement(one, again):
-            return words(f"step {number}, ", *difference)
-    if len(stored) != len(played):
-        return words("", "the number of judged steps", len(stored), len(played))
-    return ""
+        yield from _at(number, _judgement(one, again))
+    yield from _pairs(("the number of judged steps", len(stored), len(played)))
 
 
 def _judgement(stored: Judgement, played: Judgement) -> Iterator[Difference]:
@@ -104,7 +109,7 @@ def _pairs(*values: Difference) -> Iterator[Difference]:
     return (value for value in values if value[1] != value[2])
 
 
-def words(where: str, what: str, stored: object, played: object) -> str:
+def words(what: str, stored: object, played: object) -> str:
     """A difference in words. Of long values the part around the first difference is shown."""
     if isinstance(stored, str | tuple) and isinstance(played, str | tuple):
         start = next(
@@ -116,4 +121,4 @@ def words(where: str, what: str, stored: object, played: object) -> str:
             unit = "character" if isinstance(stored, str) else "item"
             stored, played = stored[first : first + LONGEST], played[first : first + LONGEST]
             what = f"{what}, from {unit} {first} on,"
-    return f"{where}{what} is {stored!r:.400}, played again {played!r:.400}"
+    return f"{what} is {stored!r:.400}, played again {played!r:.400}"
