@@ -188,7 +188,7 @@ def test_every_test_that_is_not_slow_is_run_by_one_of_the_two_targets(marks):
     assert sum(ran) == ("slow" not in marks)
 
 
-@pytest.mark.parametrize(("failing", "code"), [("none", 0), ("test", 1), ("repro", 1)])
+@pytest.mark.parametrize(("failing", "code"), [("none", 0), ("test", 1), ("repro", 1), ("vllm", 0), ("test-vllm", 1)])
 def test_the_ci_script_passes_only_when_every_part_passes(tmp_path, failing, code):
     """With a `make` that only pretends: each part runs whatever happened before, and the exit code is honest."""
     (tmp_path / ".ci").mkdir()
@@ -205,7 +205,10 @@ def test_the_ci_script_passes_only_when_every_part_passes(tmp_path, failing, cod
         [str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=env, check=False
     )
     assert result.returncode == code, result.stdout + result.stderr
-    for part in ("make test", "make test-long", "make lint", "make repro SCALE=smoke"):
+    parts = ["make test", "make test-long", "make lint", "make repro SCALE=smoke"]
+    if failing != "vllm":  # in the background, as its installation
+        parts += ["make vllm", "make test-vllm"]
+    for part in parts:
         assert f"\n{part}\n" in result.stdout
     closing = result.stdout.splitlines()[-3:]
     assert closing[:2] == ["pytest, long tests: 3 passed in 0.1s", "pytest: 3 passed in 0.1s"]
