@@ -169,9 +169,28 @@ class LearnConfig(Section):
     loss_weight: Literal["token", "step", "trajectory"] = "step"
     importance: Literal["recorded", "recomputed"] = "recorded"
     importance_cap: Rate = 2.0
+    importance_mask: Annotated[tuple[Rate, Rate], LISTED] | None = None
+    """Ratios outside of these two take their tokens out of the loss; None: no token is taken out."""
     micro_batch_tokens: Positive = 16384
     gradient_checkpointing: bool = False
     """Layers are computed again in the backward pass: less memory, a third more operations, equal gradients."""
+
+    @model_validator(mode="after")
+    def _mask(self) -> LearnConfig:
+        if self.importance_mask is None:
+            return self
+        low, high = self.importance_mask
+        if not low < 1.0 < high:
+            raise ValueError(
+                f"importance_mask = [{low:g}, {high:g}]: a number below 1 and one above 1 are needed, as 1 is "
+                "the ratio of a token that sampler and trainer agree on"
+            )
+        if self.importance != "recomputed":
+            raise ValueError(
+                f"importance_mask = [{low:g}, {high:g}]: there are ratios only with importance = recomputed, and it is "
+                f"{self.importance}"
+            )
+        return self
 
     @property
     def lora(self) -> dict[str, LoraConfig]:

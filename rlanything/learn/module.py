@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.strategies import ParallelStrategy
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -23,7 +25,7 @@ from rlanything.engines.lora.injection import trained
 from rlanything.learn.division import Group, computed
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.losses import Packed, pack, surrogate
-from rlanything.learn.mismatch import mismatch
+from rlanything.learn.mismatch import correction, mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
 from rlanything.learn.pictures import blank_row
 from rlanything.learn.recomputing import allow_recomputing, recomputing
@@ -149,23 +151,24 @@ class JointModule(LightningModule):
         if reference is not None:
             for group, fresh in zip(groups, self._logprobs(name, reference, groups), strict=True):
                 _spread([r.reference for r in group], fresh)
-        found = mismatch(drift, self.config.importance_cap)
+        found = mismatch(drift, self.config.importance_cap, self.config.importance_mask)
         return {f"{name}/{metric}": value for metric, value in found.items()}
 
     def _recompute(
         self, model: PreTrainedModel, rows: Sequence[Row], logprobs: Sequence[float], *, anchored: bool
     ) -> list[float]:
-        """Truncated importance sampling. Returns, for each target, trainer's minus recorded log-prob.
+        """Truncated and masked importance sampling. Returns, for each target, trainer's minus recorded log-prob.
 
-        Weights are multiplied by min(exp(trainer's - recorded), importance_cap). The trainer's log-probs become `old`,
-        and without a reference model (`anchored` false) also `reference`.
+        Weights are multiplied by `correction` of the ratios. The trainer's log-probs become `old`, and without a
+        reference model (`anchored` false) also `reference`.
         """
         fresh = torch.tensor(logprobs, device=self._place)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
-        factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
+        ratios = (fresh - recorded).exp()
+        factors = correction(ratios, self.config.importance_cap, self.config.importance_mask)
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
         _spread([r.old for r in rows], logprobs)
-        _spread([r.weight for r in rows], (weights * factor).tolist())
+        _spread([r.weight for r in rows], (weights * factors).tolist())
         if not anchored:
             _spread([r.reference for r in rows], logprobs)
         return [float(x) for x in fresh - recorded]
@@ -214,10 +217,11 @@ class JointModule(LightningModule):
         optimizer.zero_grad()
         world = self.trainer.world_size
         sums: dict[str, Tensor] = {}
-        for rows in micro:
+        for number, rows in enumerate(micro, start=1):
             loss, stats = self._loss(name, model, rows)
             # DDP averages gradients over processes; the weights are already normalised over all of them.
-            self.manual_backward(loss * world)
+            with self._exchanging(name, last=number == len(micro)):
+                self.manual_backward(loss * world)
             sums = {
                 key: sums.get(key, torch.zeros((), device=self._place)) + value
                 for key, value in stats.items()
@@ -228,6 +232,17 @@ class JointModule(LightningModule):
         for key, value in sums.items():
             self.totals[f"{name}/{key}"].append(float(self.trainer.strategy.reduce(value, reduce_op="sum")))
         self.totals[f"{name}/grad_norm"].append(float(norm))
+
+    def _exchanging(self, name: str, *, last: bool) -> AbstractContextManager[None]:
+        """Within it a backward pass leaves its gradients in this process, if further passes of the step follow.
+
+        With DDP the last one exchanges their sum. It exchanges the gradients of the weights that it passes through
+        alone. The last micro-batch of a model that reads pictures may show none, so there every pass exchanges.
+        """
+        strategy = self.trainer.strategy
+        if last or name in self._eyes or not isinstance(strategy, ParallelStrategy):
+            return nullcontext()
+        return strategy.block_backward_sync()
 
     def _loss(
         self, name: str, model: PreTrainedModel, rows: Sequence[Row]

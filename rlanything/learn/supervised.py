@@ -19,6 +19,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.engines.prompt_trunks import common_prefix
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import NO_BRANCH, Row, micro_batches
+from rlanything.learn.wide_products import wide_products
 
 if TYPE_CHECKING:
     from rlanything.engines.sight.eyes import Eyes
@@ -114,8 +115,9 @@ def fit(
         batch = [row for k in _batch(len(examples), step, config.batch, seed) for row in examples[k]]
         losses.append(_backward(model, batch, micro_batch_tokens, eyes))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer, _ in optimizers:
-            optimizer.step()
+        with wide_products():
+            for optimizer, _ in optimizers:
+                optimizer.step()
         report(step + 1, config.steps, losses[-1])
     tail = losses[-max(1, len(losses) // 10) :]
     return sum(tail) / len(tail)

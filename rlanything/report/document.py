@@ -26,6 +26,7 @@ from rlanything.report.sections.settings import settings, warned
 from rlanything.report.sections.solved import solved
 from rlanything.report.sections.temperature import temperature
 from rlanything.report.sections.theory import theory
+from rlanything.report.sections.updates import updates
 
 
 def report_md(data: ReportData) -> str:
@@ -134,7 +135,7 @@ NUMBERS = (
 
 
 SECTIONS: Sequence[Callable[[ReportData], str]] = (
-    _head, _result, _statements, limits, learning, reward_model, theory, hacking, mismatch, _tasks, temperature, cost,
-    warned, settings, provenance, _reading,
+    _head, _result, _statements, limits, learning, reward_model, theory, hacking, updates, mismatch, _tasks,
+    temperature, cost, warned, settings, provenance, _reading,
 )  # fmt: skip
 """In the order of the document; one that has nothing to say is left out."""

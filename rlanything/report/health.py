@@ -25,7 +25,8 @@ ONE_SIDED = 0.5
 KL = 0.1
 IDLE = 0.2
 CAPPED = 0.01
-"""More ratios of the trainer's to the sampler's probabilities above the cap: the two disagree (docs/scale.md)."""
+"""More ratios of the trainer's to the sampler's probabilities above the cap, or outside of the mask: the two disagree
+(docs/engines.md)."""
 
 
 def warnings(curves: Curves) -> dict[str, list[str]]:
@@ -220,6 +221,12 @@ CHECKS: Sequence[Callable[[Run], str]] = (
         "reward/ratio_capped",
         CAPPED,
         "of the reward model's importance ratios were cut at learn.importance_cap",
+    ),
+    aged(
+        mostly("policy/ratio_masked", CAPPED, "of the policy's tokens taught nothing (learn.importance_mask)")
+    ),
+    mostly(
+        "reward/ratio_masked", CAPPED, "of the reward model's tokens taught nothing (learn.importance_mask)"
     ),
 )
 """In the order in which their warnings are shown."""

@@ -150,6 +150,7 @@ STAGES = (
                 "loss_weight",
                 "importance",
                 "importance_cap",
+                "importance_mask",
                 "micro_batch_tokens",
                 "gradient_checkpointing",
             ),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rlanything.learn.mismatch import mismatch
+from rlanything.learn.mismatch import correction, mismatch
 
 DRIFT = st.lists(st.floats(-5, 5), min_size=1, max_size=50)
 
@@ -37,3 +38,15 @@ def test_quantiles_are_ordered_ratios_and_the_order_of_targets_does_not_matter(d
         k: v for k, v in found.items() if k != "mismatch_kl"
     }
     assert found["mismatch_kl"] >= 0
+
+
+@given(DRIFT, st.floats(0.1, 10), st.floats(0.01, 0.99), st.floats(1.01, 20))
+def test_a_weight_is_its_ratio_up_to_the_cap_and_nothing_outside_of_the_mask(drift, cap, low, high):
+    ratios = torch.tensor(drift, dtype=torch.float64).exp()
+    factors = correction(ratios, cap, (low, high)).tolist()
+    for ratio, factor in zip(ratios.tolist(), factors, strict=True):
+        assert factor == (min(ratio, cap) if low <= ratio <= high else 0.0)
+    found = mismatch(drift, cap, (low, high))
+    assert found["ratio_masked"] == pytest.approx(factors.count(0.0) / len(factors))
+    assert found == mismatch(drift, cap) | {"ratio_masked": found["ratio_masked"]}
+    assert correction(ratios, cap, None).tolist() == [min(ratio, cap) for ratio in ratios.tolist()]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from learn_cases import SLOW
 from rank_cases import two_ranks
-from trainer_cases import ANCHORED, OFFLOAD, TWICE, Stage, furthest, main
+from trainer_cases import ANCHORED, MODELS, OFFLOAD, TWICE, Stage, furthest, main
 
 from rlanything.learn.sharding import Sharding
 
@@ -43,6 +43,14 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
     two_processes(tmp_path, strategy)
     wanted = alone().fit(2)
     check(tmp_path, wanted)
+    for rank in (0, 1) if strategy == "ddp" else ():
+        backward, exchanged = (
+            json.loads((tmp_path / f"{name}-{rank}.json").read_text()) for name in ("backward", "exchanged")
+        )
+        assert exchanged == 2 * SLOW.updates * len(
+            MODELS
+        )  # in two iterations, once for each step of each model
+        assert backward > exchanged
     going_on = alone().fit(2, resume=tmp_path / "1.ckpt")
     assert len(going_on.totals) == 1
     assert furthest(going_on.weights(), wanted.weights()) < 1e-5

@@ -14,8 +14,11 @@ from typing import Any
 import torch
 from learn_cases import FAST, SLOW, dialogue, judged, lesson, qwen2, recorded, verdicts
 from lightning.pytorch import Callback, LightningModule, Trainer
+from torch.distributed import GradBucket
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
+from torch.nn.parallel import DistributedDataParallel
 from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, LoraConfig
@@ -69,6 +72,10 @@ class Stage:
     prepared: list[dict[str, float]] = field(default_factory=list)
     passes: int = 0
     """How many passes the reference policy made."""
+    backward: int = 0
+    """How many backward passes this process made."""
+    exchanged: int = 0
+    """After how many of them DDP's processes exchanged gradients."""
 
     def __post_init__(self) -> None:
         self.config = self.config.model_copy(update={"micro_batch_tokens": self.micro_tokens})
@@ -117,10 +124,12 @@ class Stage:
             if name == "reward" and self.silent and self.iteration == 0:
                 parts[name] = [[] for _ in parts[name]]
             self.prepared.append(self.module.prepare(name, [r for b in parts[name] for r in b]))
-        return [
+        found = [
             Minibatch(self.iteration, *(own_part(self.module, name, parts[name], u) for name in MODELS))
             for u in range(self.config.updates)
         ]
+        self.backward += sum(len(batch.policy) + len(batch.reward) for batch in found)
+        return found
 
     def passed(self, *_: Any) -> None:
         self.passes += 1
@@ -151,10 +160,18 @@ class Stage:
 
 
 class Watch(Callback):
-    """Keeps every iteration's statistics."""
+    """Keeps every iteration's statistics, and counts how often DDP exchanges gradients."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if isinstance(trainer.strategy.model, DistributedDataParallel):
+            trainer.strategy.model.register_comm_hook(None, lambda _, bucket: self.exchange(bucket))
+
+    def exchange(self, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
+        self.stage.exchanged += bucket.is_last()
+        return allreduce_hook(None, bucket)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.stage.totals.append({k: list(v) for k, v in self.stage.module.totals.items()})
@@ -207,6 +224,6 @@ def main(folder: Path, strategy: str, resume: str = "") -> None:
     assert {part.offload_to_cpu for part in divided(stage)} <= {offload}
     rank = stage.module.trainer.global_rank
     (folder / f"divided-{rank}.json").write_text(json.dumps(len(divided(stage))))
-    for name in ("totals", "passes", "prepared"):
+    for name in ("totals", "passes", "prepared", "backward", "exchanged"):
         (folder / f"{name}-{rank}.json").write_text(json.dumps(getattr(stage, name)))
     torch.save(stage.weights(), folder / f"weights-{rank}.pt")

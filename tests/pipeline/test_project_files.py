@@ -188,7 +188,9 @@ def test_every_test_that_is_not_slow_is_run_by_one_of_the_two_targets(marks):
     assert sum(ran) == ("slow" not in marks)
 
 
-@pytest.mark.parametrize(("failing", "code"), [("none", 0), ("test", 1), ("repro", 1), ("vllm", 0), ("test-vllm", 1)])
+@pytest.mark.parametrize(
+    ("failing", "code"), [("none", 0), ("test", 1), ("repro", 1), ("vllm", 0), ("test-vllm", 1)]
+)
 def test_the_ci_script_passes_only_when_every_part_passes(tmp_path, failing, code):
     """With a `make` that only pretends: each part runs whatever happened before, and the exit code is honest."""
     (tmp_path / ".ci").mkdir()

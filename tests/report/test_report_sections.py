@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlanything.config import parse
+from rlanything.config import LearnConfig, parse
 from rlanything.planning import compose
 from rlanything.report import configuration, endpoints
 from rlanything.report.document import SECTIONS
-from rlanything.report.sections import mismatch
+from rlanything.report.sections import mismatch, updates
 
 ROOT = Path(__file__).parents[2]
 ADAPTER = ("engine@endpoints.adapter=openai", "endpoints.adapter.model=m|1")
@@ -50,17 +50,39 @@ def test_the_settings_name_the_model_and_not_the_address():
 
 
 def test_means_over_iterations_and_seeds_and_the_largest_difference_are_shown():
-    page = mismatch.section({"full": {0: POLICY, 1: CALM}, "outcome": {0: {}}}, 2.0)
+    page = mismatch.section({"full": {0: POLICY, 1: CALM}, "outcome": {0: {}}}, LearnConfig())
     assert page.splitlines()[-1] == "| `full`, policy | 0.0001 | 0.45 | 0.5 | 0.6 | 0.25% | 0.5 |"
     assert "above 2 (`learn.importance_cap`), which count as 2" in page
 
 
 def test_a_model_has_a_row_of_its_own_and_a_missing_metric_is_no_zero():
     older = {"reward/mismatch_kl": {0: 0.5}, "reward/mismatch_max": {0: 1.0}}
-    page = mismatch.section({"full": {0: POLICY | older}}, 2.0)
+    page = mismatch.section({"full": {0: POLICY | older}}, LearnConfig())
     assert page.splitlines()[-1] == "| `full`, reward model | 0.5 | – | – | – | – | 1 |"
 
 
 def test_without_computing_again_there_is_no_section():
-    assert mismatch.section({"full": {0: {"policy/kl": {0: 0.1}}}}, 2.0) == ""
+    assert mismatch.section({"full": {0: {"policy/kl": {0: 0.1}}}}, LearnConfig()) == ""
     assert mismatch.mismatch in SECTIONS
+
+
+def test_with_a_mask_the_share_of_tokens_that_taught_nothing_is_shown():
+    learn = LearnConfig(importance="recomputed", importance_mask=(0.5, 5.0))
+    masked = POLICY | {"policy/ratio_masked": {0: 0.0, 1: 0.02}}
+    page = mismatch.section({"full": {0: masked}}, learn)
+    assert page.splitlines()[-1].endswith("| 0.50% | 1.00% | 0.5 |")
+    assert "outside of 0.5 to 5 (`learn.importance_mask`)" in page
+
+
+def test_updates_have_a_row_for_each_model_that_trained():
+    run = {"policy/kl": {0: 0.01, 1: 0.03}, "policy/clipped": {0: 0.1, 1: 0.0}, "policy/grad_norm": {0: 2.0}}
+    judged = run | {"reward/kl": {0: 0.5}}
+    page = updates.section({"full": {0: judged, 1: run}, "base": {0: {}}}, 4, 0.2)
+    assert page.splitlines()[-2:] == [
+        "| `full`, policy | 0.02 | 5.00% | 2 |",
+        "| `full`, reward model | 0.5 | – | – |",
+    ]
+    assert "takes 4 steps" in page
+    assert "1 ± 0.2 (`learn.epsilon`)" in page
+    assert updates.section({"base": {0: {}}}, 4, 0.2) == ""
+    assert updates.updates in SECTIONS

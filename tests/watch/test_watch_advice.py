@@ -62,6 +62,7 @@ CAUSES = [
     ("policy moves far", {"policy/kl": 0.5}),
     ("mismatch of policy", {"policy/mismatch_kl": 0.05}),
     ("cut ratios of reward", {"reward/ratio_capped": 0.05}),
+    ("masked tokens of policy", {"policy/ratio_masked": 0.05}),
     ("loss not finite", {"policy/loss": None}),
 ]
 

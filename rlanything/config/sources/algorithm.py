@@ -108,6 +108,7 @@ LEARN: dict[str, Row] = {
         ours("the reference code computes old log-probs with its trainer and corrects nothing")
     ),
     "learn.importance_cap": row(ours("the reference code corrects nothing")),
+    "learn.importance_mask": row(ours("the reference code corrects nothing")),
     "learn.micro_batch_tokens": row(ours("bounds memory; changes results by rounding only")),
     "learn.gradient_checkpointing": row(ours("trades time for memory; the gradients are the same")),
 }

@@ -2,57 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rlanything.report.formatting import NONE, code, markdown_table
+from rlanything.config import LearnConfig
+from rlanything.report.formatting import markdown_table
 from rlanything.report.report_data import ReportData
-from rlanything.report.results.curves import Curves, Run
+from rlanything.report.results.curves import Curves
+from rlanything.report.sections.parts import mean_of, model_rows
 
-MODELS = {"policy": "policy", "reward": "reward model"}
 MEANS = {
-    "mismatch_kl": "KL",
-    "ratio_p01": "ratio, 1 %",
-    "ratio_p50": "50 %",
-    "ratio_p99": "99 %",
-    "ratio_capped": "capped",
+    "mismatch_kl": ("KL", "{:.4g}"),
+    "ratio_p01": ("ratio, 1 %", "{:.4g}"),
+    "ratio_p50": ("50 %", "{:.4g}"),
+    "ratio_p99": ("99 %", "{:.4g}"),
+    "ratio_capped": ("capped", "{:.2%}"),
 }
-"""Metric -> column: of these the mean over iterations and seeds is shown."""
+"""Metric -> column and style: of these the mean over iterations and seeds is shown."""
+MASKED = {"ratio_masked": ("masked", "{:.2%}")}
+"""With `learn.importance_mask` as well."""
 LARGEST = "mismatch_max"
 WORDS = (
     "A token's importance ratio is the trainer's probability over the one that was recorded when it was sampled. KL is "
     "the estimate k3 of KL(sampler || trainer). Quantiles of the ratios, KL and the share of ratios above {cap:g} "
-    "(`learn.importance_cap`), which count as {cap:g}, are means over iterations and seeds. The last column is the "
-    "largest difference of a log-prob in any iteration."
+    "(`learn.importance_cap`), which count as {cap:g}, are means over iterations and seeds. {masked}The last column is "
+    "the largest difference of a log-prob in any iteration."
+)
+OUTSIDE = (
+    "So is the share of tokens that taught nothing, as their ratio was outside of {low:g} to {high:g} "
+    "(`learn.importance_mask`). "
 )
 
 
 def mismatch(data: ReportData) -> str:
     """The section; '' without `learn.importance: recomputed`."""
-    return section(data.curves, data.config.learn.importance_cap)
+    return section(data.curves, data.config.learn)
 
 
-def section(curves: Curves, cap: float) -> str:
-    """One row for each arm and model that has the metrics; '' where none has them. cap: of the ratios."""
+def section(curves: Curves, learn: LearnConfig) -> str:
+    """One row for each arm and model that has the metrics; '' where none has them. learn: the cap, and the mask."""
+    means, masked = MEANS, ""
+    if learn.importance_mask is not None:
+        low, high = learn.importance_mask
+        means, masked = MEANS | MASKED, OUTSIDE.format(low=low, high=high)
     rows = [
         [
-            f"{code(arm)}, {words}",
-            *_cells([run for run in runs.values() if f"{model}/{LARGEST}" in run], model),
+            label,
+            *(mean_of(runs, f"{model}/{name}", style) for name, (_, style) in means.items()),
+            f"{max(max(run[f'{model}/{LARGEST}'].values()) for run in runs):.2g}",
         ]
-        for arm, runs in curves.items()
-        for model, words in MODELS.items()
-        if any(f"{model}/{LARGEST}" in run for run in runs.values())
+        for label, model, runs in model_rows(curves, LARGEST)
     ]
     if not rows:
         return ""
-    table = markdown_table(["arm, model", *MEANS.values(), "largest"], rows)
-    return f"## Sampler and trainer\n\n{WORDS.format(cap=cap)}\n\n{table}"
-
-
-def _cells(runs: Sequence[Run], model: str) -> list[str]:
-    """The cells of one row."""
-    cells = []
-    for name in MEANS:
-        found = [sum(series.values()) / len(series) for run in runs if (series := run.get(f"{model}/{name}"))]
-        value = sum(found) / len(found) if found else None
-        cells.append(NONE if value is None else f"{value:.2%}" if name == "ratio_capped" else f"{value:.4g}")
-    return [*cells, f"{max(max(run[f'{model}/{LARGEST}'].values()) for run in runs):.2g}"]
+    table = markdown_table(["arm, model", *(column for column, _ in means.values()), "largest"], rows)
+    words = WORDS.format(cap=learn.importance_cap, masked=masked)
+    return f"## Sampler and trainer\n\n{words}\n\n{table}"

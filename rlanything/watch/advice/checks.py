@@ -15,9 +15,14 @@ INVALID_ACTIONS = 0.3
 MISMATCH = 0.01
 """Distance (k3 of the KL) of the sampler's probabilities from the trainer's. It is added to every importance ratio."""
 CAPPED = 0.01
-"""Share of importance ratios cut at the cap."""
+"""Share of importance ratios cut at the cap, or outside of the mask."""
 KL = 0.1
 """Distance that the policy moves in one iteration. A step inside the clip range of 0.2 moves a tenth of it."""
+
+DISAGREE = (
+    "the sampler and the trainer disagree: see docs/engines.md on number formats, and docs/workers.md where "
+    "train.staleness is 1"
+)
 
 
 def warnings(rows: Sequence[Row], panel_tasks: int | None = None) -> list[Warned]:
@@ -66,7 +71,8 @@ CHECKS: Sequence[Check] = (
         share_of(
             f"mismatch of {name}", f"{name}/mismatch_kl", MISMATCH,
             f"the sampler's probabilities of {name} differ from the trainer's by a KL of {{:.3f}}",
-            "see docs/engines.md on number formats; lower learn.importance_cap keeps it harmless",
+            "see docs/engines.md on number formats; a lower learn.importance_cap, or learn.importance_mask, keeps it "
+            "harmless",
         )
         for name in ("policy", "reward")
     ),
@@ -74,8 +80,15 @@ CHECKS: Sequence[Check] = (
         share_of(
             f"cut ratios of {name}", f"{name}/ratio_capped", CAPPED,
             f"{{:.1%}} of the importance ratios of {name} were cut at learn.importance_cap",
-            "the sampler and the trainer disagree: see docs/engines.md on number formats, and docs/workers.md where "
-            "train.staleness is 1",
+            DISAGREE,
+        )
+        for name in ("policy", "reward")
+    ),
+    *(
+        share_of(
+            f"masked tokens of {name}", f"{name}/ratio_masked", CAPPED,
+            f"{{:.1%}} of the tokens of {name} taught nothing, as their ratio was outside of learn.importance_mask",
+            DISAGREE,
         )
         for name in ("policy", "reward")
     ),
