@@ -172,8 +172,9 @@ class LearnConfig(Section):
     importance_mask: Annotated[tuple[Rate, Rate], LISTED] | None = None
     """Ratios outside of these two take their tokens out of the loss; None: no token is taken out."""
     micro_batch_tokens: Positive = 16384
-    gradient_checkpointing: bool = False
-    """Layers are computed again in the backward pass: less memory, a third more operations, equal gradients."""
+    gradient_checkpointing: bool | Literal["policy", "reward"] = False
+    """Layers are computed again in the backward pass: less memory, a third more operations, equal gradients. A name:
+    those of this model alone."""
 
     @model_validator(mode="after")
     def _mask(self) -> LearnConfig:
@@ -191,6 +192,10 @@ class LearnConfig(Section):
                 f"{self.importance}"
             )
         return self
+
+    def recomputes(self, name: str) -> bool:
+        """Whether the layers of `policy` or `reward` are computed again in the backward pass."""
+        return self.gradient_checkpointing in (True, name)
 
     @property
     def lora(self) -> dict[str, LoraConfig]:

@@ -67,8 +67,8 @@ class JointModule(LightningModule):
         self.config = config
         self.policy = policy
         self.reward = reward
-        if config.gradient_checkpointing:
-            for model in self._learning():
+        for name, model in zip(("policy", "reward"), self._learning(), strict=False):
+            if config.recomputes(name):
                 allow_recomputing(model)
         # In a dict, so that Lightning does not register them: they are frozen, and no checkpoint needs them.
         self._eyes = eyes or {}
@@ -127,7 +127,7 @@ class JointModule(LightningModule):
             parts.append(("reward", self.reward, batch.reward, self.config.reward))
         for optimizer, (name, model, micro, settings) in zip(optimizers, parts, strict=True):
             if micro:
-                with recomputing(model, self.config.gradient_checkpointing), fixed_order(self._place):
+                with recomputing(model, self.config.recomputes(name)), fixed_order(self._place):
                     self._update(name, model, micro, optimizer, settings)
 
     @phase("learn")

@@ -25,9 +25,7 @@ def allow_recomputing(model: PreTrainedModel) -> None:
     """
     name = type(model).__name__
     if not model.supports_gradient_checkpointing or not _layers(model):
-        raise ConfigError(
-            f"{KEY} = true: transformers has no gradient checkpointing for {name}; set it to false"
-        )
+        raise ConfigError(f"{KEY}: transformers has no gradient checkpointing for {name}; set it to false")
     dropping = {
         f"{key} = {value}"
         for layer in _layers(model)
@@ -36,7 +34,7 @@ def allow_recomputing(model: PreTrainedModel) -> None:
     }
     if dropping:
         raise ConfigError(
-            f"{KEY} = true: the layers of {name} would apply dropout ({', '.join(sorted(dropping))}), which "
+            f"{KEY}: the layers of {name} would apply dropout ({', '.join(sorted(dropping))}), which "
             "this project does not support; set it to false"
         )
     with warnings.catch_warnings():

@@ -133,6 +133,7 @@ def test_a_second_start_does_nothing_again_and_gives_the_same_bytes(finished, pu
     assert contents(published) == before
 
 
+@pytest.mark.slow
 def test_a_ladder_that_is_killed_goes_on_to_the_same_bytes(
     finished, published, tiny_project, tmp_path, monkeypatch
 ):

@@ -200,7 +200,9 @@ def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
 
 @pytest.mark.long
 @pytest.mark.integration
-@pytest.mark.parametrize("names", [("policy", "full"), (".", "--rev", "HEAD")])
+@pytest.mark.parametrize(
+    "names", [("policy", "full"), pytest.param((".", "--rev", "HEAD"), marks=pytest.mark.slow)]
+)
 def test_the_page_fits_every_screen_and_axe_finds_nothing_serious(root, tmp_path, tab, names):
     file = tmp_path / "page.html"
     assert main(["--root", str(root), "compare", *names, "--output", str(file)]) == 0

@@ -226,7 +226,7 @@ def test_nodes_that_divide_the_weights_give_the_recorded_numbers(root):
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.integration
 def test_an_older_processor_draws_the_same_tokens_and_takes_the_same_decisions(root):
     golden.check(ARM, in_child(with_params(root), TRAIN, **OLDER))

@@ -170,7 +170,7 @@ def divided(root: Path, killed_at: int | None) -> None:
         train.train_arm(configured(*DIVIDED), root, "full")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_processes_give_the_numbers_of_one_although_they_are_killed_between(project, tmp_path):
     """Their weights are divided. Each samples from a copy that it has for itself."""
     root = tmp_path / "divided"

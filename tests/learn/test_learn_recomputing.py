@@ -105,6 +105,15 @@ def test_a_training_with_it_ends_with_the_same_weights():
     assert saving.totals[0].keys() == plain.totals[0].keys()
 
 
+@pytest.mark.parametrize("name", ["policy", "reward"])
+def test_one_model_can_have_it_alone(name):
+    stage = Stage(FAST.model_copy(update={"gradient_checkpointing": name}))
+    used = {model: counting(getattr(stage, model)) for model in ("policy", "reward")}
+    stage.fit(1)
+    assert {model for model, found in used.items() if found} == {name}
+    assert furthest(Stage(FAST).fit(1).weights(), stage.weights()) < 1e-6
+
+
 def counting(model: PreTrainedModel) -> list[int]:
     """Each layer that is from now on computed in a way that it can be computed again."""
     found: list[int] = []
@@ -156,7 +165,7 @@ def test_layers_that_would_drop_out_are_refused():
     positions = {"word_embed_proj_dim": 16, "max_position_embeddings": 32, "pad_token_id": END}
     dropping = OPTForCausalLM(OPTConfig(**sizes, **positions, dropout=0.1)).eval()
     with pytest.raises(
-        ConfigError, match=r"learn\.gradient_checkpointing = true: .* OPTForCausalLM .*dropout = 0\.1"
+        ConfigError, match=r"learn\.gradient_checkpointing: .* OPTForCausalLM .*dropout = 0\.1"
     ):
         JointModule(WANTED, dropping, None)
     JointModule(WANTED, OPTForCausalLM(OPTConfig(**sizes, **positions, dropout=0.0)).eval(), None)

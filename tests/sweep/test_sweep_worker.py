@@ -272,7 +272,7 @@ def test_a_trial_that_is_worse_everywhere_is_pruned(project):
     assert all(t.intermediate_values for t in found)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_papers_protocol_takes_the_mean_of_the_last_evaluations_of_real_trials(
     project, capfd, monkeypatch

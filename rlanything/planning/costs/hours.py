@@ -59,12 +59,12 @@ def hours(
     for calls in work.calls:
         width = _width(config, calls.model, learns)
         phases[calls.name] = _sampled(config, calls, sizes[calls.model], width, device, devices)
-    forward = (
-        config.learn.kl_reference == "base",
-        config.learn.importance == "recomputed",
-        config.learn.gradient_checkpointing,
-    )
     for name in sorted(learns):
+        forward = (
+            config.learn.kl_reference == "base",
+            config.learn.importance == "recomputed",
+            config.learn.recomputes(name),
+        )
         lora, tokens, size = name in config.learn.lora, work.trained[name] / devices, sizes[name]
         phases[f"learn, {name}"] = updating(
             size, tokens, _micro_batches(config, tokens), device, half=half, lora=lora, again=sum(forward)

@@ -208,7 +208,7 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
             b.tokens,
             b.count * b.targets,
             tree=tree,
-            recomputed=config.learn.gradient_checkpointing,
+            recomputed=config.learn.recomputes(name),
             lora=config.learn.lora.get(name),
             shown=b.count * b.shown,
         )

@@ -55,7 +55,7 @@ def test_both_models_are_not_what_they_were_at_the_start(undisturbed, tiny_proje
 
 
 @pytest.mark.parametrize(
-    "kills", [pytest.param(5, marks=pytest.mark.long), pytest.param(300, marks=pytest.mark.slow)]
+    "kills", [pytest.param(2, marks=pytest.mark.long), pytest.param(300, marks=pytest.mark.slow)]
 )
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(tiny_project, tmp_path, kills):
     root, keep = copy(tiny_project, tmp_path / "project"), tmp_path / "kept"

@@ -58,7 +58,7 @@ def project(tmp_path_factory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module", params=["native", "transformers"])
+@pytest.fixture(scope="module", params=["native", pytest.param("transformers", marks=pytest.mark.slow)])
 def run(request, project, tmp_path_factory) -> Path:
     """A project with a finished run of arm `full`, sampled by one engine."""
     root = tmp_path_factory.mktemp(request.param) / "project"
