@@ -71,6 +71,8 @@ def _check_vllm(config: Config) -> None:
     try:
         support.Options(**_own(support.Options, config))
         serving = Serving(**_own(Serving, config))
+        if train.accelerator == "cpu":
+            serving.check_device("cpu")
         needed = serving.replicas * train.processes
         if serving.cluster is None and 0 < len(serving.addresses) < needed:
             raise UserError(

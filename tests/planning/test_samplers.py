@@ -58,6 +58,8 @@ def test_what_cannot_run_is_refused(installed, override, words):
         ("engine.restarts=-1", "engine: restarts = -1: must be a whole number of at least 0"),
         ("engine.addresses=[a]", "engine: addresses: 'a' must have the form http://HOST:PORT"),
         ("engine.addresses=a", r"engine: addresses = 'a': must be a list, such as \[a\]"),
+        ("engine.batch_invariant=1", "engine: batch_invariant = 1: must be true or false"),
+        ("engine.batch_invariant=true", "vLLM has such kernels for GPUs alone, and the models are on cpu"),
         ("+engine.replica=2", r"engine\.replica: unknown; did you mean 'replicas'"),
         ("train.accelerator=mps", r"train\.accelerator = 'mps'"),
     ],
@@ -65,6 +67,16 @@ def test_what_cannot_run_is_refused(installed, override, words):
 def test_what_servers_cannot_run_is_refused(installed, override, words):
     with pytest.raises(ConfigError, match=words):
         check.check(composed("engine=vllm_servers", override), ROOT)
+
+
+def test_kernels_that_do_not_depend_on_the_batch_are_asked_for_on_a_gpu_and_of_servers_that_are_started_here(
+    installed,
+):
+    asked = "scale=single-gpu", "engine=vllm_servers", "engine.batch_invariant=true"
+    check.check(parse(compose.compose(asked, ROOT)), ROOT)
+    given = parse(compose.compose([*asked, "engine.addresses=[http://a:1]"], ROOT))
+    with pytest.raises(ConfigError, match="start them with VLLM_BATCH_INVARIANT=1"):
+        check.check(given, ROOT)
 
 
 def test_a_rank_that_vllm_does_not_take_apart_is_refused_by_its_key(installed):

@@ -89,4 +89,5 @@ ENGINE: dict[str, Row] = {
     "engine.start_s": row(_SERVERS),
     "engine.request_s": row(_SERVERS),
     "engine.restarts": row(_SERVERS),
+    "engine.batch_invariant": row(_SERVERS),
 }

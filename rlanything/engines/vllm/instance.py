@@ -46,6 +46,7 @@ class Settings:
     lora_rank: the highest rank of LoRA's weights that are kept apart, of `support.RANKS`; 0: there are none.
     loras: how many models have such weights at the same time.
     sighted: whether the model is one of those that read pictures.
+    batch_invariant: whether a server has kernels that give a request the same bits in any batch.
     """
 
     device: str
@@ -59,6 +60,7 @@ class Settings:
     lora_rank: int = 0
     loras: int = 1
     sighted: bool = False
+    batch_invariant: bool = False
 
 
 @dataclass(frozen=True)

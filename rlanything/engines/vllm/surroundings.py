@@ -21,7 +21,7 @@ VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process
     "VLLM_USE_V2_MODEL_RUNNER": "0",  # on a GPU the newer one refuses logits processors of the form that CPUs have
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # threads stay those of the process
-    INVARIANT: "0",  # it would replace kernels of the trainer too; servers take over what the user has set
+    INVARIANT: "0",  # it would replace kernels of the trainer too; servers have `engine.batch_invariant`
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }

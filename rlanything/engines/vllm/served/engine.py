@@ -7,6 +7,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,12 +67,14 @@ class VllmServers(CopyingEngine[Fleet]):
         start_s: float = 900.0,
         request_s: float = 600.0,
         restarts: int = 3,
+        batch_invariant: bool = False,
         eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
             max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
         )
-        self._serving = Serving(replicas, addresses, folder, start_s, request_s, restarts)
+        self._serving = Serving(replicas, addresses, folder, start_s, request_s, restarts, batch_invariant)
+        self._serving.check_device(model.device.type)
         if not addresses:
             support.check_installed()
         super().__init__(model, tokenizer, options, eyes)
@@ -137,7 +140,8 @@ class VllmServers(CopyingEngine[Fleet]):
         return CLAIMS.take(self, own, serving.replicas, store.model, self._context, sees=sees)
 
     def _process(self, folder: Path, store: Store) -> Process | Placed:
-        settings, serving = self._settings(self._cache_bytes), self._serving
+        serving = self._serving
+        settings = replace(self._settings(self._cache_bytes), batch_invariant=serving.batch_invariant)
         lora = self._rank > 0
         if serving.cluster:
             read = {
@@ -147,7 +151,9 @@ class VllmServers(CopyingEngine[Fleet]):
             start = partial(_start_there, given)
             return Placed(serving.cluster, settings.device, start, serving.start_s)
         arguments = process.arguments(store.model, folder / process.SOCKET, settings)
-        variables = process.environment(settings.device, folder, lora=lora)
+        variables = process.environment(
+            settings.device, folder, lora=lora, invariant=settings.batch_invariant
+        )
         return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:

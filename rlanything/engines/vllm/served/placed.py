@@ -59,7 +59,9 @@ class Keeper:
             free.bind((host, 0))
             port = free.getsockname()[1]
         os.environ.update(variables)
-        environment = process.environment(settings.device, folder, lora=lora)
+        environment = process.environment(
+            settings.device, folder, lora=lora, invariant=settings.batch_invariant
+        )
         arguments = process.arguments(model, (host, port), settings)
         self._process = Process([sys.executable, *program], arguments, environment, folder)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

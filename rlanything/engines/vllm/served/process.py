@@ -142,11 +142,11 @@ def arguments(model: Path, listens: Path | tuple[str, int], settings: Settings) 
     return values + [f"--{name}" for name in switches]
 
 
-def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, str]:
+def environment(device: str, folder: Path, *, lora: bool = False, invariant: bool = False) -> dict[str, str]:
     """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on.
 
-    On GPUs it sees only that of this process, and `INVARIANT` is the user's. lora: whether it is given LoRA's weights
-    alone. Raises `MachineError` as `own_device`.
+    On GPUs it sees only that of this process. lora: whether it is given LoRA's weights alone. invariant: whether it has
+    kernels that give a request the same bits in any batch. Raises `MachineError` as `own_device`.
     """
     given = {name: value for name, value in os.environ.items() if not _LAUNCH.fullmatch(name)}
     found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
@@ -155,9 +155,7 @@ def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, s
         **{name: VARIABLES[name] for name in FORCED},  # one process less on a CPU, and our logits processor
         "TMPDIR": str(folder),  # its sockets lie there, and go with it
         "VLLM_RPC_BASE_PATH": str(folder),
-        INVARIANT: given.get(INVARIANT, "0")
-        if device == "cuda"
-        else "0",  # vLLM has such kernels for GPUs alone
+        INVARIANT: str(int(invariant)),
     }
     found.pop(CACHE_SIZE, None)
     if lora:

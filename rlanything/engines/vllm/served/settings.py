@@ -24,6 +24,7 @@ class Serving:
     start_s: the longest time that a server may take to come up, seconds.
     request_s: the longest time of one request, seconds. Then its server is lost.
     restarts: how many servers may be lost before the run ends.
+    batch_invariant: whether servers on a GPU have kernels that give a request the same bits in any batch.
 
     Raises `UnsupportedError` for values that are not allowed.
     """
@@ -34,6 +35,7 @@ class Serving:
     start_s: float = 900.0
     request_s: float = 600.0
     restarts: int = 3
+    batch_invariant: bool = False
 
     @property
     def cluster(self) -> str | None:
@@ -50,6 +52,7 @@ class Serving:
             if not number or not 0 < seconds < float("inf"):
                 raise UnsupportedError(f"{name} = {seconds!r}: must be a number of seconds above 0")
         self._check_addresses()
+        self._check_invariant()
         named = self.folder is None or (isinstance(self.folder, str) and Path(self.folder).is_absolute())
         if not named:
             raise UnsupportedError(
@@ -70,6 +73,22 @@ class Serving:
         if 0 < len(addresses) < self.replicas:
             raise UnsupportedError(
                 f"addresses: {len(addresses)} of them, for replicas = {self.replicas} servers of each model"
+            )
+
+    def _check_invariant(self) -> None:
+        if not isinstance(self.batch_invariant, bool):
+            raise UnsupportedError(f"batch_invariant = {self.batch_invariant!r}: must be true or false")
+        if self.batch_invariant and self.addresses and not self.cluster:
+            raise UnsupportedError(
+                "batch_invariant = True: the servers of `addresses` have the kernels that they were started with; set "
+                "it to false, and start them with VLLM_BATCH_INVARIANT=1"
+            )
+
+    def check_device(self, device: str) -> None:
+        """Raise `UnsupportedError` where a kind of device, `cpu` or `cuda`, lacks what is asked for."""
+        if self.batch_invariant and device != "cuda":
+            raise UnsupportedError(
+                f"batch_invariant = True: vLLM has such kernels for GPUs alone, and the models are on {device}"
             )
 
     def _check_cluster(self) -> None:
