@@ -185,11 +185,9 @@ def shortened(record: Record) -> bool | None:
     return None
 
 
-def full_context(record: Record) -> bool | None:
-    if record["trajectory"]["outcome"] == 1:
-        record["trajectory"]["error"] = CONTEXT_FULL
-        return True
-    return None
+def full_context(record: Record) -> bool:
+    record["trajectory"]["error"] = CONTEXT_FULL
+    return True
 
 
 def version(record: Record) -> bool:

@@ -16,7 +16,7 @@ from stage_cases import ROOT, contents, lines, small_coding
 from envs.coding.family import CodingFamily
 from rlanything.cli import main
 from rlanything.config import parse
-from rlanything.core.coding_signals import gt_programs
+from rlanything.core.coding_signals import generated_advantages, gt_programs
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
 from rlanything.files.records import read_lines
@@ -146,13 +146,18 @@ def test_a_run_is_played_again_in_the_sandbox(coding_project):
 
 def test_a_turned_verdict_of_a_written_test_is_found(kept):
     def turn(record: dict[str, Any]) -> bool:
-        tables = record["examined"]["tables"]
-        right = [all(row) for row in tables["dataset"]]
-        if not any(right) or all(right) or record["lesson"] is None:
-            return False
-        row = tables["generated"][right.index(True)]
-        row[:] = [not any(row)] * len(row)  # another share of tests passed, whichever of them could be read
-        return True
+        """The first verdict on which the lesson of the writer depends."""
+        dataset, generated, readable = (
+            record["examined"]["tables"][name] for name in ("dataset", "generated", "readable")
+        )
+        before = generated_advantages(dataset, generated, readable)
+        for row in generated:
+            for k in range(len(row)):
+                row[k] ^= True
+                if generated_advantages(dataset, generated, readable) != before:
+                    return True
+                row[k] ^= True
+        return False
 
     edit(kept, "tests", turn)
     assert replay_report.replay_run(kept / RUN, []).problem.startswith("iteration 0, slot")
