@@ -147,14 +147,12 @@ def test_a_run_is_played_again_in_the_sandbox(coding_project):
 def test_a_turned_verdict_of_a_written_test_is_found(kept):
     def turn(record: dict[str, Any]) -> bool:
         """The first verdict on which the lesson of the writer depends."""
-        dataset, generated, readable = (
-            record["examined"]["tables"][name] for name in ("dataset", "generated", "readable")
-        )
-        before = generated_advantages(dataset, generated, readable)
-        for row in generated:
+        tables, stored = UnitTestRecord.from_json(record).examined.tables, record["examined"]["tables"]
+        before = generated_advantages(tables.dataset, tables.generated, tables.readable)
+        for row in stored["generated"]:
             for k in range(len(row)):
                 row[k] ^= True
-                if generated_advantages(dataset, generated, readable) != before:
+                if generated_advantages(tables.dataset, stored["generated"], tables.readable) != before:
                     return True
                 row[k] ^= True
         return False
