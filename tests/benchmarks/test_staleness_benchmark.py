@@ -14,7 +14,7 @@ from rlanything.core.errors import ConfigError
 START = Path(__file__).parents[1] / "golden" / "start"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_same_training_is_timed_without_workers_with_them_and_one_step_off(monkeypatch):
     monkeypatch.setenv(targets.ALLOW, "")

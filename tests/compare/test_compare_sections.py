@@ -71,7 +71,7 @@ def test_the_reward_model_that_another_arm_has_paid_for_is_named_with_its_side(r
     assert arms["policy, B"].reward_from == "policy_reward, B"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_folder_has_a_figure_of_each_arm_as_files(tmp_path, monkeypatch):
     """One seed of two arms: to draw every figure in every form takes most of a second."""
     root = experiment(tmp_path, ("base", "policy", "full"), seeds=1)

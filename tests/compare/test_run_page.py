@@ -117,7 +117,7 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
     assert "How it ends: the run is in training." in text
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, monkeypatch):
     words = ["--root", str(root), "report", "--run", "full", "--output", f"{tmp_path}/run/"]
     made = figures_made(monkeypatch)

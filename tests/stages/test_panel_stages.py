@@ -104,7 +104,9 @@ def test_a_training_task_on_a_panel_is_refused(monkeypatch):
         tasks.make_splits(small(), ROOT)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["votes", "tests"])
+@pytest.fixture(
+    scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["votes", "tests"]
+)
 def run(request, tmp_path_factory) -> tuple[Config, Path]:
     """An experiment of one arm with two policy panels and two reward panels, one of them both, through every stage."""
     config = (small_coding if request.param else small)(*LEAST, *UNTAUGHT, FURTHER)

@@ -91,7 +91,7 @@ def test_a_study_that_trains_something_else_has_another_workspace(tmp_path):
     assert space_of(declared(tmp_path, seeds=9)).root != space_of(load_study(OWN)).root
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_studies_have_data_of_their_own():
     """Only `pairwise_votes` shares them: it asks the reward models of `pairwise` once more."""
     seeds = {name: space_of(load_study(OWN.with_name(name))).config.seed for name in STUDIES}
