@@ -9,7 +9,7 @@ import pytest
 from transformers import Qwen2ForCausalLM
 
 from benchmarks.trainers import __main__ as command
-from benchmarks.trainers import ours, table, work
+from benchmarks.trainers import ours, products, table, work
 from benchmarks.trainers.turns import Clock, Turns, alternate
 from benchmarks.trainers.work import Work
 
@@ -160,3 +160,9 @@ def test_without_trl_it_says_how_to_get_it(monkeypatch, capsys):
         command.main([])
     assert ended.value.code == 2
     assert "TRL is not installed: make exports" in capsys.readouterr().err
+
+
+def test_products_in_bfloat16_are_timed_with_both_ways_in_turns(capsys):
+    assert all(time > 0 for time in products.measure((16, 16), steps=1, rounds=1))
+    products.main([])
+    assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]) == 4
