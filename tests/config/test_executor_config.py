@@ -44,13 +44,23 @@ def test_where_environments_run_is_no_part_of_a_run():
 
 
 def test_where_servers_of_models_are_is_no_part_of_a_run():
-    ours, given, more = (
+    ours, given, *others = (
         parse(compose.compose(["engine=vllm_servers", *overrides], ROOT))
-        for overrides in ((), ("engine.addresses=[http://a:1]", "engine.restarts=9"), ("engine.replicas=2",))
+        for overrides in (
+            (),
+            ("engine.addresses=[http://a:1]", "engine.restarts=9"),
+            ("engine.replicas=2",),
+            ("engine.batch_invariant=true",),
+        )
     )
-    assert run_config(ours, "full") == run_config(given, "full") != run_config(more, "full")
+    assert run_config(ours, "full") == run_config(given, "full")
+    assert all(run_config(other, "full") != run_config(ours, "full") for other in others)
     assert not set(SERVED) & run_config(ours, "full")["engine"].keys()
-    assert {*SERVED, "replicas"} == {field.name for field in fields(settings.Serving)} <= set(SIZES)
+    assert (
+        {*SERVED, "replicas", "batch_invariant"}
+        == {field.name for field in fields(settings.Serving)}
+        <= set(SIZES)
+    )
 
 
 def test_everything_in_one_process_is_the_same_run():
