@@ -176,7 +176,7 @@ def test_a_damaged_evaluation_is_named(root, tmp_path, capsys):
     assert "evaluation/full.json: holds arm 'other', not 'full'" in capsys.readouterr().err
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.integration
 def test_the_page_in_a_browser(root, tmp_path, tab, capsys):
     file = tmp_path / "run.html"

@@ -187,7 +187,7 @@ def test_a_process_that_is_late_finds_the_finished_seeds_which_the_first_one_wou
     assert not list(root.glob(".rla/live/[!.]*"))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.integration
 def test_two_nodes_of_one_process_that_divide_the_weights_give_the_recorded_numbers(root):
     """Told of each other as torchrun tells them. Two launches of torchrun are in the test below."""

@@ -106,7 +106,7 @@ def test_the_reference_is_the_model_as_it_was_before_lora(root):
         assert all(torch.equal(found[name], value) for name, value in known.state_dict().items())
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_run_that_one_process_began_goes_on_with_two_that_divide_it(root, tmp_path, capsys):
     """LoRA with `fsdp`, its parts offloaded: tokens, decisions and, to rounding, numbers are those of one process."""

@@ -23,7 +23,7 @@ from rlanything.engines.vllm.served.placed import Placed
 from rlanything.engines.vllm.served.wire import LostError
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.integration,
     pytest.mark.skipif(ray_missing, reason=NO_RAY),
     pytest.mark.xdist_group("ray"),

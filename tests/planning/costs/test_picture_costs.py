@@ -117,7 +117,7 @@ def peaks(tmp_path, kind, precision, recomputed, lora):
     [
         # A processor without products of bfloat16 takes minutes for all weights.
         pytest.param("qwen3_vl", "bf16-true", True, None, marks=pytest.mark.slow),
-        ("qwen3_vl", "bf16-mixed", True, LORA),
+        pytest.param("qwen3_vl", "bf16-mixed", True, LORA, marks=pytest.mark.slow),
         pytest.param("qwen2_5_vl", "bf16-mixed", True, None, marks=pytest.mark.slow),
         pytest.param("qwen2_5_vl", "bf16-true", False, None, marks=pytest.mark.slow),
         ("qwen2_5_vl", "32-true", True, LORA),

@@ -13,7 +13,7 @@ from rlanything.cli import main
 from rlanything.engines import checkpoint
 from rlanything.rehearsal.architectures import architecture
 
-pytestmark = [pytest.mark.long, pytest.mark.integration]
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
 PAGE = (ROOT / "docs" / "checkpoints.md").read_text()
 COMMANDS = re.search(r"## The commands\n.*?```bash\n(.*?)```", PAGE, flags=re.DOTALL)[1].splitlines()
 FOLDER = "/models/Qwen2.5-0.5B-Instruct"
