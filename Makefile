@@ -84,7 +84,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-long test-slow test-vllm test-gpu fuzz lint lint-containers bench pictures clean
+.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-long test-slow test-vllm test-vllm-runs test-gpu fuzz lint lint-containers bench pictures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -209,12 +209,14 @@ test-long: install-dev  ## Run the long tests: experiments of every kind, real t
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow
 
-# With vLLM in the process, and with servers that take over updates, two of them of models that see. Then trainings.
+# With vLLM in the process, and with servers that take over updates, two of them of models that see.
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
 		tests/engines/pictures -k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
 	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py \
 		tests/engines/openai/test_endpoint_vllm.py tests/engines/openai/test_endpoint_vllm_pictures.py
+
+test-vllm-runs:  ## Run whole trainings with vLLM, with pictures and with LoRA; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest -m "not slow" tests/images/test_vllm_picture_run.py \
 		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone or lora_in_bfloat16"
 
