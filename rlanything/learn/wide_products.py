@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 PRODUCTS = frozenset({Tensor.matmul, Tensor.__matmul__, torch.matmul, torch.addmm})
 NARROW = frozenset({"DEFAULT", "AVX2"})
-"""Instruction sets without products in bfloat16."""
+"""Instruction sets of x86 without products in bfloat16. Other processors say `DEFAULT` too, whatever they have."""
 
 
 def wide_products() -> AbstractContextManager[object]:

@@ -236,7 +236,7 @@ def test_tokens_with_ratios_outside_of_the_mask_teach_nothing():
     assert "policy/ratio_masked" not in plain.prepared[0]
 
 
-def test_a_step_in_which_every_token_is_masked_moves_by_weight_decay_alone():
+def test_a_step_in_which_every_token_is_masked_moves_nothing():
     config = with_(importance="recomputed", importance_mask=(0.9, 1.1), updates=1)
     stage = Stage(config, skew=1.0)
     before = stage.weights()

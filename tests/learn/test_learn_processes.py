@@ -47,9 +47,9 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
         backward, exchanged = (
             json.loads((tmp_path / f"{name}-{rank}.json").read_text()) for name in ("backward", "exchanged")
         )
-        assert exchanged == 2 * SLOW.updates * len(
-            MODELS
-        )  # in two iterations, once for each step of each model
+        assert exchanged == 2 * SLOW.updates * len(MODELS), (
+            "in two iterations, one for each step of each model"
+        )
         assert backward > exchanged
     going_on = alone().fit(2, resume=tmp_path / "1.ckpt")
     assert len(going_on.totals) == 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from stage_cases import small
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import Qwen2ForCausalLM
 
 from rlanything.config import Architecture, SupervisedConfig
+from rlanything.learn.packing import NO_BRANCH, Row
 from rlanything.learn.supervised import fit, fresh_model
 from rlanything.learn.wide_products import wide_products
 from rlanything.rewards.requirements import teacher
@@ -89,6 +91,32 @@ def test_a_step_of_muon_is_torchs_up_to_the_rounding_of_bfloat16(narrow, shape):
         found = after_two_steps(shape)
     # Steps of lr 0.1 times entries below 1, with the 8 bits of bfloat16 in each of 15 products.
     assert (found - expected).abs().max() < 0.1 * 2**-5
+
+
+class Formats(TorchDispatchMode):
+    """Notes the number formats of the products that are really computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default):
+            self.found.add(args[-1].dtype)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_bootstrap_multiplies_nothing_in_bfloat16_on_such_a_processor(narrow):
+    with Formats() as own:
+        after_two_steps((8, 8))
+    assert torch.bfloat16 in own.found
+    settings = SupervisedConfig(episodes=1, steps=1, batch=1, lr=1e-3)
+    row = Row()
+    row.read([1, 2, 3], 0, None, NO_BRANCH, NO_BRANCH)
+    row.learn(1, 3, (), 0.0, 0.0, 1.0)
+    with Formats() as ours:
+        fit(fresh(0), [[row]], settings, 0, lambda *_: None)
+    assert ours.found == {torch.float32}
 
 
 def test_each_product_is_the_exact_one_rounded_once(narrow):
