@@ -1,4 +1,4 @@
-"""What the differences between sampler and trainer say."""
+"""What the differences between sampler and trainer say, and which tokens they take out of the loss."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from learn_cases import FAST
+from trainer_cases import Stage, furthest, quiet
 
 from rlanything.learn.mismatch import correction, mismatch
 
+RECOMPUTED = FAST.model_copy(update={"importance": "recomputed"})
 DRIFT = st.lists(st.floats(-5, 5), min_size=1, max_size=50)
 
 
@@ -50,3 +53,37 @@ def test_a_weight_is_its_ratio_up_to_the_cap_and_nothing_outside_of_the_mask(dri
     assert found["ratio_masked"] == pytest.approx(factors.count(0.0) / len(factors))
     assert found == mismatch(drift, cap) | {"ratio_masked": found["ratio_masked"]}
     assert correction(ratios, cap, None).tolist() == [min(ratio, cap) for ratio in ratios.tolist()]
+
+
+def test_tokens_with_ratios_outside_of_the_mask_teach_nothing():
+    """Each row's first target was sampled with another probability, far above and below."""
+    apart = Stage(RECOMPUTED.model_copy(update={"importance_mask": (0.5, 2.0)}))
+    plain = Stage(RECOMPUTED)
+    for stage in (apart, plain):
+        stage.module._trainer = quiet(max_epochs=1)
+        prepare = stage.module.prepare
+
+        def moved(name, rows, prepare=prepare):
+            for k, row in enumerate(rows):
+                row.old[0] += 2.0 if k % 2 else -2.0
+            return prepare(name, rows)
+
+        stage.module.prepare = moved
+    masked, capped = ([r for b in stage.collect() for g in b.policy for r in g] for stage in (apart, plain))
+    targets = sum(len(row.target) for row in masked)
+    for row, same in zip(masked, capped, strict=True):
+        assert row.weight[0] == 0.0
+        assert same.weight[0] > 0.0
+        assert row.weight[1:] == same.weight[1:]
+        assert row.old == same.old
+    assert apart.prepared[0]["policy/ratio_masked"] == pytest.approx(len(masked) / targets)
+    assert "policy/ratio_masked" not in plain.prepared[0]
+
+
+def test_a_step_in_which_every_token_is_masked_moves_nothing():
+    config = RECOMPUTED.model_copy(update={"importance_mask": (0.9, 1.1), "updates": 1})
+    stage = Stage(config, skew=1.0)
+    before = stage.weights()
+    stage.fit(1)
+    assert stage.totals[0]["policy/grad_norm"] == [0.0]
+    assert furthest(before, stage.weights()) == 0.0

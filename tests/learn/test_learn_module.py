@@ -210,41 +210,6 @@ def test_importance_weights_are_cut_off_at_the_cap():
     assert capped == pytest.approx([1.5 * w for w in known], rel=1e-5)
 
 
-def test_tokens_with_ratios_outside_of_the_mask_teach_nothing():
-    """Each row's first target was sampled with another probability, far above and below."""
-    mask = (0.5, 2.0)
-    apart = Stage(with_(importance="recomputed", importance_mask=mask))
-    plain = Stage(with_(importance="recomputed"))
-    for stage in (apart, plain):
-        stage.module._trainer = quiet(max_epochs=1)
-        prepare = stage.module.prepare
-
-        def moved(name, rows, prepare=prepare):
-            for k, row in enumerate(rows):
-                row.old[0] += 2.0 if k % 2 else -2.0
-            return prepare(name, rows)
-
-        stage.module.prepare = moved
-    masked, capped = ([r for b in stage.collect() for g in b.policy for r in g] for stage in (apart, plain))
-    targets = sum(len(row.target) for row in masked)
-    for row, same in zip(masked, capped, strict=True):
-        assert row.weight[0] == 0.0
-        assert same.weight[0] > 0.0
-        assert row.weight[1:] == same.weight[1:]
-        assert row.old == same.old
-    assert apart.prepared[0]["policy/ratio_masked"] == pytest.approx(len(masked) / targets)
-    assert "policy/ratio_masked" not in plain.prepared[0]
-
-
-def test_a_step_in_which_every_token_is_masked_moves_nothing():
-    config = with_(importance="recomputed", importance_mask=(0.9, 1.1), updates=1)
-    stage = Stage(config, skew=1.0)
-    before = stage.weights()
-    stage.fit(1)
-    assert stage.totals[0]["policy/grad_norm"] == [0.0]
-    assert furthest(before, stage.weights()) == 0.0
-
-
 def test_a_run_that_continues_from_a_checkpoint_has_bit_identical_weights(tmp_path):
     whole = Stage().fit(4, publish=tmp_path)
     rest = Stage().fit(4, resume=tmp_path / "2.ckpt")
