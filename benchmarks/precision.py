@@ -24,14 +24,14 @@ from torch import Tensor
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from benchmarks.sampling import endless_tokenizer
-from rlanything.config import LearnConfig
+from rlanything.config import LearnConfig, Precision
 from rlanything.core.types import Completion, Request, ScoredTrajectory, Status, Step, Trajectory
 from rlanything.engines.placement import Role, dtype
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.losses import k3, pack, target_logprobs
 from rlanything.learn.packing import micro_batches, policy_rows
 
-CASES = (
+CASES: tuple[tuple[Precision, bool], ...] = (
     ("32-true", False),
     ("bf16-mixed", False),
     ("bf16-mixed", True),
@@ -60,7 +60,7 @@ class Workload:
 class Mismatch:
     """|difference| of a token's log-probs, and its ratio exp(trainer - sampler)."""
 
-    precision: str
+    precision: Precision
     autocast: bool
     tokens: int
     entropy: float
@@ -81,7 +81,7 @@ class Mismatch:
     """Mean k3 estimate: `policy/mismatch_kl`."""
 
 
-def measure(precision: str, autocast: bool, work: Workload | None = None) -> Mismatch:
+def measure(precision: Precision, autocast: bool, work: Workload | None = None) -> Mismatch:
     """The mismatch of one case."""
     work = work or Workload()
     model = _model(work, precision)
@@ -93,7 +93,7 @@ def measure(precision: str, autocast: bool, work: Workload | None = None) -> Mis
     return _compared(precision, autocast, sampled, trained, work)
 
 
-def _model(work: Workload, precision: str) -> PreTrainedModel:
+def _model(work: Workload, precision: Precision) -> PreTrainedModel:
     torch.manual_seed(0)
     heads = work.hidden // 32
     config = Qwen2Config(
@@ -121,7 +121,7 @@ def _requests(work: Workload) -> list[Request]:
     return [Request(prompt, seed, work.reply, 1.0) for seed, prompt in enumerate(prompts)]
 
 
-def _autocast(precision: str, device: str) -> AbstractContextManager[Any]:
+def _autocast(precision: Precision, device: str) -> AbstractContextManager[Any]:
     if precision != "bf16-mixed":
         return contextlib.nullcontext()
     return torch.autocast(device, dtype=torch.bfloat16)
@@ -129,7 +129,7 @@ def _autocast(precision: str, device: str) -> AbstractContextManager[Any]:
 
 @torch.no_grad()
 def _both(
-    model: PreTrainedModel, requests: Sequence[Request], said: Sequence[Completion], precision: str
+    model: PreTrainedModel, requests: Sequence[Request], said: Sequence[Completion], precision: Precision
 ) -> tuple[Tensor, Tensor]:
     """Log-probs of every sampled token: the sampler's, and the trainer's."""
     rows = []
@@ -146,7 +146,9 @@ def _both(
     return torch.cat(sampled).double(), torch.cat(trained).double()
 
 
-def _compared(precision: str, autocast: bool, sampled: Tensor, trained: Tensor, work: Workload) -> Mismatch:
+def _compared(
+    precision: Precision, autocast: bool, sampled: Tensor, trained: Tensor, work: Workload
+) -> Mismatch:
     difference = trained - sampled
     ratio, distance = difference.exp(), difference.abs()
     return Mismatch(

@@ -22,7 +22,7 @@ from benchmarks.plan.models import random_model
 from benchmarks.plan.steps import predicted_step, update
 from benchmarks.sampling import endless_tokenizer
 from benchmarks.training import random_rows
-from rlanything.config import LoraConfig
+from rlanything.config import LoraConfig, Precision
 from rlanything.core.types import Request
 from rlanything.engines import sampling
 from rlanything.engines.lora.injection import inject, trained
@@ -56,7 +56,7 @@ class Step:
     """An update of two micro-batches of at most `tokens` tokens each."""
 
     name: str
-    precision: str
+    precision: Precision
     lora: bool = False
     recomputed: bool = False
     tokens: int = 2048
@@ -88,7 +88,7 @@ class Replies:
     """`rows` prompts of `prompt` tokens at once, and replies of `reply` tokens."""
 
     name: str
-    precision: str
+    precision: Precision
     rows: int
     prompt: int = 1024
     reply: int = 64

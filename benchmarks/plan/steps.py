@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import PreTrainedModel
 
 from benchmarks.plan.models import MARKS
-from rlanything.config import LoraConfig
+from rlanything.config import LoraConfig, Precision
 from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.placement import Role, dtype
 from rlanything.engines.sight.eyes import Eyes
@@ -23,13 +23,13 @@ from rlanything.planning.costs.activations import activations
 from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.sizes import Size
 
-PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
+PRECISIONS: tuple[Precision, ...] = ("32-true", "bf16-mixed", "bf16-true")
 
 
 def measure_step(
     model: PreTrainedModel,
     rows: Sequence[Sequence[Row]],
-    precision: str,
+    precision: Precision,
     *,
     recomputed: bool = False,
     lora: LoraConfig | None = None,
@@ -50,7 +50,7 @@ def measure_step(
 
 
 def _measured(
-    model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str, eyes: Eyes | None
+    model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: Precision, eyes: Eyes | None
 ) -> int:
     optimizer = torch.optim.AdamW(trained(model).values(), lr=1e-6, foreach=True)
     update(model, optimizer, rows, precision, eyes)
@@ -91,7 +91,7 @@ def _most(seen: profile) -> int:
 def predicted_step(
     size: Size,
     rows: Sequence[Row],
-    precision: str,
+    precision: Precision,
     *,
     recomputed: bool = False,
     lora: LoraConfig | None = None,
@@ -116,7 +116,7 @@ def update(
     model: PreTrainedModel,
     optimizer: torch.optim.Optimizer,
     rows: Sequence[Sequence[Row]],
-    precision: str,
+    precision: Precision,
     eyes: Eyes | None = None,
 ) -> None:
     """One update as the module makes it: both micro-batches, the clipped gradient, the step."""
@@ -129,5 +129,5 @@ def update(
         optimizer.step()
 
 
-def _autocast(precision: str, device: str) -> AbstractContextManager[Any]:
+def _autocast(precision: Precision, device: str) -> AbstractContextManager[Any]:
     return torch.autocast(device, dtype=torch.bfloat16) if precision == "bf16-mixed" else nullcontext()

@@ -1,17 +1,23 @@
-"""What a check of finished runs depends on: a checkpoint by its content."""
+"""What a check of finished runs depends on: a checkpoint by its content, and where models lie and in which format."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from rlanything.config import Checkpoint
+from rlanything.config import Checkpoint, Config
 from rlanything.core.ids import content_id
 from rlanything.engines import sources
 from rlanything.runs.layout import LoraCheckpoint
 
-PLACED = ("accelerator", "precision", "strategy", "devices")
-"""Keys of `train` that decide where a model lies and in which format."""
+PLACED = ("accelerator", "strategy", "devices")
+"""Keys of `train` that decide where a model lies."""
+
+
+def placed(config: Config) -> dict[str, Any]:
+    """Where the models lie and in which format, as plain values."""
+    formats = {name: config.precision(name) for name in ("policy", "reward", "adapter")}
+    return {name: getattr(config.train, name) for name in PLACED} | {"precision": formats}
 
 
 def identity(checkpoint: Checkpoint, root: Path) -> Any:

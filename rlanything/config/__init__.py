@@ -33,7 +33,7 @@ from rlanything.config.executor import ExecutorConfig
 from rlanything.config.experiment import Config
 from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
 from rlanything.config.reading import load, parse
-from rlanything.config.section import LISTED, Positive, Section
+from rlanything.config.section import LISTED, Positive, Precision, Section
 from rlanything.config.tasks import PanelConfig, TasksConfig, size_key
 from rlanything.config.training import TrainConfig
 
@@ -64,6 +64,7 @@ __all__ = [
     "OptimizerConfig",
     "PanelConfig",
     "Positive",
+    "Precision",
     "RolloutConfig",
     "Sampler",
     "Section",

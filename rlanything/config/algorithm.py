@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from rlanything.config.section import LISTED, Positive, Rate, Section, Share, ordered
+from rlanything.config.section import LISTED, Positive, Precision, Rate, Section, Share, ordered
 from rlanything.core.adaptation import Acceptance, AcceptanceRule
 from rlanything.core.errors import unknown
 from rlanything.core.printable import safe
@@ -155,6 +155,8 @@ class OptimizerConfig(Section):
     clip_norm: Rate = 1.0
     lora: LoraConfig | None = None
     """None: all weights train."""
+    precision: Precision | None = None
+    """None: that of `train.precision`."""
 
 
 class LearnConfig(Section):

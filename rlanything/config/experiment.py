@@ -23,7 +23,7 @@ from rlanything.config.endpoints import Endpoints
 from rlanything.config.evaluation import EvaluateConfig, Sampler
 from rlanything.config.executor import ExecutorConfig
 from rlanything.config.models import BootstrapConfig, Checkpoint, ModelConfig
-from rlanything.config.section import Arguments, Section
+from rlanything.config.section import Arguments, Precision, Section
 from rlanything.config.tasks import TasksConfig
 from rlanything.config.training import TrainConfig
 from rlanything.core.errors import ConfigError, unknown
@@ -98,6 +98,11 @@ class Config(Section):
     def proposer(self) -> str:
         """The name of the model that rewrites tasks."""
         return self.model.adapter.path if self.endpoints.adapter is None else self.endpoints.adapter.model
+
+    def precision(self, name: str) -> Precision:
+        """The number formats of the model `name`: those of its own, where `policy` or `reward` has them."""
+        own = {"policy": self.learn.policy.precision, "reward": self.learn.reward.precision}.get(name)
+        return self.train.precision if own is None else own
 
     @property
     def lora_bases(self) -> dict[str, Checkpoint]:

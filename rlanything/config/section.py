@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -18,6 +18,8 @@ Rate = Annotated[float, Field(gt=0)]
 Temperature = Annotated[float, Field(ge=0)]
 """Of sampling that is only measured; 0 takes the most likely token. Training samples at a `Rate`, above 0."""
 Share = Annotated[float, Field(ge=0, le=1)]
+Precision = Literal["32-true", "bf16-mixed", "bf16-true"]
+"""Lightning's name for the number formats in which a model is kept and computes."""
 
 
 def _is_json(section: dict[str, Any]) -> dict[str, Any]:

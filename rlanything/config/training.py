@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from rlanything.config.section import Named, Positive, Section
+from rlanything.config.section import Named, Positive, Precision, Section
 
 MOST_STALE = 1
 
@@ -18,7 +18,8 @@ class TrainConfig(Section):
     seeds: Positive = 1
     workers: Positive = 1
     """Processes at once inside a stage; does not change any result."""
-    precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
+    precision: Precision = "bf16-mixed"
+    """Of the models that have none of their own in `learn`."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
     offload: bool = False
     """Whether the parts of divided models, their gradients and moments lie in the host's memory (`fsdp`)."""

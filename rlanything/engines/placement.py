@@ -1,8 +1,8 @@
 """The device of a model, the number format of its weights, and what is said where memory is short, for every stage.
 
-Device and format follow from the section `train` of the configuration and from the model's role. Code that feeds a
-model asks the model for its device. torch is imported where its objects are needed: a plan asks only how many bytes a
-weight has.
+The device follows from the section `train` of the configuration, the format from the model's precision, and both from
+its role. Code that feeds a model asks the model for its device. torch is imported where its objects are needed: a plan
+asks only how many bytes a weight has.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rlanything.config import TrainConfig
+from rlanything.config import Precision, TrainConfig
 from rlanything.core.errors import ConfigError, MachineError
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Placement:
     dtype: torch.dtype
 
 
-def placement(train: TrainConfig, role: Role) -> Placement:
-    """The device and format of a model. Raises `ConfigError` as `device` does.
+def placement(train: TrainConfig, role: Role, precision: Precision) -> Placement:
+    """The device and format of a model with this precision. Raises `ConfigError` as `device` does.
 
     A model that is divided over the devices is loaded on the CPU, so that no device ever holds all of it.
     """
@@ -53,7 +53,7 @@ def placement(train: TrainConfig, role: Role) -> Placement:
     place = device(train)
     if role is Role.TRAINED and train.strategy == SHARDED:
         place = torch.device("cpu")
-    return Placement(place, dtype(train.precision, role))
+    return Placement(place, dtype(precision, role))
 
 
 @contextmanager
@@ -80,8 +80,8 @@ def exact_convolutions() -> None:
     torch.backends.cudnn.allow_tf32 = False
 
 
-def dtype(precision: str, role: Role) -> torch.dtype:
-    """The format of a model's weights under Lightning's `precision`.
+def dtype(precision: Precision, role: Role) -> torch.dtype:
+    """The format of the weights of a model with this precision.
 
     With `bf16-mixed`, weights that an optimizer changes stay in float32: bfloat16 would round small updates away.
     """
@@ -90,12 +90,12 @@ def dtype(precision: str, role: Role) -> torch.dtype:
     return torch.bfloat16 if _halved(precision, role) else torch.float32
 
 
-def weight_bytes(precision: str, role: Role) -> int:
+def weight_bytes(precision: Precision, role: Role) -> int:
     """Bytes of a weight in that format."""
     return 2 if _halved(precision, role) else 4
 
 
-def _halved(precision: str, role: Role) -> bool:
+def _halved(precision: Precision, role: Role) -> bool:
     return role in {"32-true": (), "bf16-mixed": (Role.FROZEN,), "bf16-true": tuple(Role)}[precision]
 
 

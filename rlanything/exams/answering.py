@@ -83,7 +83,7 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
         "seeds": [config.seed, seed],
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,
-        "precision": config.train.precision,
+        "precision": config.precision("policy"),
         "engine": {k: v for k, v in config.engine.items() if k not in SIZES},
     }
 
@@ -106,7 +106,7 @@ def _answer(
     from rlanything.engines.placement import Role
 
     build.one_thread()
-    with build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN)) as policy:
+    with build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN, "policy")) as policy:
         return _ask(config, policy, build.prompts(config, root), seed, todo, answers)
 
 

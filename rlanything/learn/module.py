@@ -177,12 +177,11 @@ class JointModule(LightningModule):
     def _logprobs(
         self, name: str, model: PreTrainedModel, groups: Sequence[Sequence[Row]]
     ) -> list[list[float]]:
-        """Log-probs of the targets of each micro-batch, in the number formats of the updates (bf16-mixed: autocast)."""
+        """Log-probs of the targets of each micro-batch."""
 
         def one(rows: Group) -> list[float]:
-            batch = self._packed(name, rows)
-            with self.trainer.precision_plugin.forward_context(), fixed_order(self._place):
-                found: list[float] = logprobs_of(model)(batch).tolist()
+            with fixed_order(self._place):
+                found: list[float] = self._passed(name, model, self._packed(name, rows)).tolist()
             return found
 
         return computed(groups, self.trainer, one, self.blank(name))
@@ -248,7 +247,18 @@ class JointModule(LightningModule):
         self, name: str, model: PreTrainedModel, rows: Sequence[Row]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._packed(name, rows)
-        return surrogate(logprobs_of(model)(batch), batch, self.config.epsilon, self.config.beta)
+        return surrogate(self._passed(name, model, batch), batch, self.config.epsilon, self.config.beta)
+
+    def _passed(self, name: str, model: PreTrainedModel, batch: Packed) -> Tensor:
+        """Log-probs [N] of the targets, in the number formats of the model `name`.
+
+        With `bf16-mixed` it is PyTorch's autocast. That caches no copy of a weight, because an update may come between
+        two passes. Backward passes stay outside of it: they compute in the formats of the forward ones.
+        """
+        own = getattr(self.config, name).precision or self.trainer.precision_plugin.precision
+        mixed = own == "bf16-mixed"
+        with torch.autocast(self._place.type, torch.bfloat16, enabled=mixed, cache_enabled=False):
+            return logprobs_of(model)(batch)
 
 
 def _check_finite(name: str, norm: Tensor) -> None:

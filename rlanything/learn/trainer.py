@@ -14,11 +14,10 @@ from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.plugins import HalfPrecision
+from lightning.pytorch.plugins import Precision as LightningPrecision
 from lightning.pytorch.strategies import Strategy
-from torch.nn import Module
 
-from rlanything.config import TrainConfig
+from rlanything.config import Precision, TrainConfig
 from rlanything.engines.placement import SHARDED
 from rlanything.learn.sharding import Sharding
 
@@ -41,20 +40,16 @@ class StateFile(TorchCheckpointIO):
             file.write(data.getbuffer())
 
 
-class LoadedPrecision(HalfPrecision):
-    """`bf16-true` for models whose weights are in that format already (`engines.placement`).
+class LoadedPrecision(LightningPrecision):
+    """The precision of the models that have none of their own. It converts nothing.
 
-    Lightning's own plugin converts buffers as well. The rotary frequencies then lose about five digits, and positions
-    are wrong after a few hundred tokens.
+    `engines.placement` loads every model in its format, and `JointModule` computes each one in its own. Lightning's
+    plugins would hold for both models. That of `bf16-true` also converts buffers: the rotary frequencies then lose
+    about five digits, and positions are wrong after a few hundred tokens.
     """
 
-    def convert_module(self, module: Module) -> Module:
-        """The module as it is."""
-        return module
-
-    def convert_input(self, data: Any) -> Any:
-        """The batch as it is: rows hold numbers, not tensors."""
-        return data
+    def __init__(self, precision: Precision) -> None:
+        self.precision = precision
 
 
 def make_trainer(
@@ -66,13 +61,9 @@ def make_trainer(
     """
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
-    plugins: list[Any] = [StateFile()]
-    if config.precision == "bf16-true":
-        plugins.append(LoadedPrecision("bf16-true"))
     return Trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
-        precision=None if plugins[1:] else config.precision,
         strategy=make_strategy(config.strategy, config.processes, offload=config.offload),
         devices=config.devices,
         num_nodes=config.nodes,
@@ -82,7 +73,7 @@ def make_trainer(
         enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
         enable_model_summary=False,
         num_sanity_val_steps=0,
-        plugins=plugins,
+        plugins=[StateFile(), LoadedPrecision(config.precision)],
     )
 
 

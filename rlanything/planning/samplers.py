@@ -88,26 +88,30 @@ def _check_vllm(config: Config) -> None:
             support.check_heads(sizes.hidden // sizes.heads, train.accelerator, advice)
     except UserError as error:
         raise ConfigError(f"engine: {error}") from None
-    if lora_apart(config):
-        _check_lora(config)
+    _check_lora(config)
 
 
-def lora_apart(config: Config) -> bool:
-    """Whether vLLM, in the process or in servers, is sent LoRA's weights alone. Raises `UserError`."""
+def lora_apart(config: Config, name: str) -> bool:
+    """Whether vLLM, in the process or in servers, is sent LoRA's weights of a model alone. Raises `UserError`."""
     from rlanything.engines.placement import Role, weight_bytes
     from rlanything.engines.vllm import support
 
     options = support.Options(**_own(support.Options, config))
-    halved = weight_bytes(config.train.precision, Role.FROZEN) == 2
+    halved = weight_bytes(config.precision(name), Role.FROZEN) == 2
     own = "bfloat16" if halved else "float32"
     return options.sends_apart(own if options.dtype == "auto" else options.dtype)
 
 
 def _check_lora(config: Config) -> None:
-    """Whether vLLM takes LoRA's weights alone. All targets that the configuration allows are matrices that it takes."""
+    """Whether vLLM takes LoRA's weights alone, where it is sent them.
+
+    All targets that the configuration allows are matrices that it takes.
+    """
     from rlanything.engines.vllm import support
 
     for name, lora in config.learn.lora.items():
+        if not lora_apart(config, name):
+            continue
         try:
             support.rank_for(lora.rank, f"learn.{name}.lora.rank")
         except UserError as error:

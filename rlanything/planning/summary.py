@@ -13,7 +13,7 @@ from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
 from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.sizes import EMBEDDED, Size
-from rlanything.planning.costs.text import gb, together, verdict
+from rlanything.planning.costs.text import gb, precisions, together, verdict
 from rlanything.planning.plan import ArmPlan
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress.ticker import clock
@@ -96,7 +96,7 @@ def _device(config: Config, found: Sequence[Estimate]) -> list[str]:
         named = f"{count} x {named} each"
     return [
         f"device     {named} ({device.source}); "
-        f"precision {config.train.precision}, strategy {config.train.strategy}"
+        f"precision {precisions(config)}, strategy {config.train.strategy}"
     ]
 
 

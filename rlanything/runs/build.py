@@ -69,9 +69,11 @@ def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
 
 
 def load(
-    config: Config, checkpoint: Checkpoint, root: Path, role: Role
+    config: Config, checkpoint: Checkpoint, root: Path, role: Role, name: str
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Model and tokenizer of a checkpoint. The model is on the configured device, in the number format of its role.
+
+    name: `policy`, `reward` or `adapter`, of which the first two may have a precision of their own.
 
     One that LoRA trained has its frozen weights, and LoRA's beside them, as while it trained.
 
@@ -80,7 +82,7 @@ def load(
     from rlanything.engines import checkpoint as files
     from rlanything.engines.placement import exact_convolutions, placement
 
-    place = placement(config.train, role)
+    place = placement(config.train, role, config.precision(name))
     whole = checkpoint.base if isinstance(checkpoint, LoraCheckpoint) else checkpoint
     try:
         model, tokenizer = files.load(
@@ -186,7 +188,7 @@ def measured(
     from rlanything.engines.placement import Role
 
     checkpoint = as_trained(config, root, checkpoint)
-    network, tokenizer = load(config, checkpoint, root, Role.FROZEN)
+    network, tokenizer = load(config, checkpoint, root, Role.FROZEN, role)
     return network, chat_model(
         config, network, tokenizer, sight(config, role, checkpoint, root, network, images)
     )

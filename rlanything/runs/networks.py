@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
 from torch.nn import Module
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -18,7 +19,7 @@ from rlanything.engines.lora.files import save_lora
 from rlanything.engines.lora.injection import inject, take_over
 from rlanything.engines.lora.merging import has_lora, merge
 from rlanything.engines.lora.sharing import twin
-from rlanything.engines.placement import SHARDED, Role
+from rlanything.engines.placement import SHARDED, Role, dtype
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.runs import build
 from rlanything.runs.layout import LORA, LoraCheckpoint
@@ -67,29 +68,34 @@ class Model:
 class Networks:
     """Loads the models of a run of one seed.
 
-    A checkpoint that LoRA trains is loaded once. All roles that have the same one share its frozen weights: the other
-    model with LoRA, references, and models that do not train.
+    A checkpoint that LoRA trains is loaded once. All roles that have the same one, in the same number format, share its
+    frozen weights: the other model with LoRA, references, and models that do not train.
 
     engines: closes the engines that are opened here.
     """
 
     def __init__(self, config: Config, root: Path, run_seed: int, engines: ExitStack) -> None:
         self._config, self._root, self._seed, self._engines = config, root, run_seed, engines
-        self._shared: dict[Checkpoint, Loaded] = {}
+        self._shared: dict[tuple[Checkpoint, torch.dtype], Loaded] = {}
 
-    def frozen(self, source: Checkpoint) -> Loaded:
-        """A network that does not train, and its tokenizer. Raises `ConfigError`."""
-        if _base(source) not in self._shared:
-            return build.load(self._config, source, self._root, Role.FROZEN)
-        base, tokenizer = self._shared[_base(source)]
+    def frozen(self, source: Checkpoint, name: str) -> Loaded:
+        """A network that does not train, in the number format of `name`, and its tokenizer. Raises `ConfigError`."""
+        key = self._key(source, name)
+        if key not in self._shared:
+            return build.load(self._config, source, self._root, Role.FROZEN, name)
+        base, tokenizer = self._shared[key]
         network = twin(base)
         if isinstance(source, LoraCheckpoint):
             build.put_lora(self._config, network, source, self._root)
         return network, tokenizer
 
-    def still(self, source: Checkpoint, see: See | None = None) -> Model:
-        """A model that does not train. Raises `ConfigError`."""
-        network, tokenizer = self.frozen(source)
+    def _key(self, source: Checkpoint, name: str) -> tuple[Checkpoint, torch.dtype]:
+        """What frozen weights are shared by: what they are read from, and their number format."""
+        return _base(source), dtype(self._config.precision(name), Role.FROZEN)
+
+    def still(self, source: Checkpoint, name: str, see: See | None = None) -> Model:
+        """A model that does not train, as `policy`, `reward` or `adapter`. Raises `ConfigError`."""
+        network, tokenizer = self.frozen(source, name)
         return self._model(source, (network, network, network), tokenizer, see)
 
     def learning(self, source: Checkpoint, name: str, see: See) -> Model:
@@ -97,12 +103,12 @@ class Networks:
         config = self._config
         sharded = config.train.strategy == SHARDED
         if name in config.learn.lora:
-            whole, tokenizer = self._shared_frozen(_base(source))
+            whole, tokenizer = self._shared_frozen(_base(source), name)
             network = self._low_rank(whole, name, source)
             sampled = self._low_rank(whole, name, source) if sharded else network
         else:
-            network, tokenizer = build.load(config, source, self._root, Role.TRAINED)
-            sampled = build.load(config, source, self._root, Role.FROZEN)[0] if sharded else network
+            network, tokenizer = build.load(config, source, self._root, Role.TRAINED, name)
+            sampled = build.load(config, source, self._root, Role.FROZEN, name)[0] if sharded else network
             whole = sampled
         made = self._model(source, (network, sampled, whole), tokenizer, see)
         if sharded:
@@ -111,12 +117,13 @@ class Networks:
             made.chat.engine = CopyEngine(made.chat.engine, network, sampled)
         return made
 
-    def _shared_frozen(self, source: Checkpoint) -> Loaded:
+    def _shared_frozen(self, source: Checkpoint, name: str) -> Loaded:
         """A network whose weights are frozen, and shared by all roles of the checkpoint, and its tokenizer."""
-        if source not in self._shared:
-            base, tokenizer = build.load(self._config, source, self._root, Role.FROZEN)
-            self._shared[source] = base.requires_grad_(False), tokenizer
-        return self.frozen(source)
+        key = self._key(source, name)
+        if key not in self._shared:
+            base, tokenizer = build.load(self._config, source, self._root, Role.FROZEN, name)
+            self._shared[key] = base.requires_grad_(False), tokenizer
+        return self.frozen(source, name)
 
     def _low_rank(self, frozen: PreTrainedModel, name: str, source: Checkpoint) -> PreTrainedModel:
         """A model with LoRA's weights of its own, which shares the frozen ones.

@@ -124,7 +124,7 @@ def _endpoints(config: Config, arm: ArmConfig, run: RunId, images: ImageStore) -
 def _adapter(
     config: Config, family: TaskFamily, prompts: Prompts, served: ChatModel | None, networks: Networks
 ) -> Adapter:
-    model = served or networks.still(config.model.adapter).chat
+    model = served or networks.still(config.model.adapter, "adapter").chat
     return Adapter(family, model, prompts, config.adaptation)
 
 
@@ -139,7 +139,11 @@ def _reward(config: Config, arm: ArmConfig, run: RunId, networks: Networks, see:
     if config.judge_for(arm).is_oracle:
         return None
     source = _reward_checkpoint(config, arm, run)
-    return networks.learning(source, "reward", see) if arm.train_reward else networks.still(source, see)
+    return (
+        networks.learning(source, "reward", see)
+        if arm.train_reward
+        else networks.still(source, "reward", see)
+    )
 
 
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:
@@ -159,7 +163,7 @@ def _module(
     models = {"policy": policy, **({"reward": reward} if reward else {})}
     learning = models if arm.train_reward else {"policy": policy}
     anchored = learning if config.learn.kl_reference == "base" else {}
-    references = {name: networks.frozen(model.source)[0] for name, model in anchored.items()}
+    references = {name: networks.frozen(model.source, name)[0] for name, model in anchored.items()}
     return JointModule(
         config.learn,
         policy.network,

@@ -21,29 +21,29 @@ FULL, HALF = torch.float32, torch.bfloat16
     [("32-true", FULL, FULL), ("bf16-mixed", FULL, HALF), ("bf16-true", HALF, HALF)],
 )
 def test_the_format_follows_from_the_precision_and_the_role(precision, trained, frozen):
-    train = TrainConfig(iterations=1, precision=precision)
-    assert placement.placement(train, Role.TRAINED).dtype == trained
-    assert placement.placement(train, Role.FROZEN).dtype == frozen
+    train = TrainConfig(iterations=1)
+    assert placement.placement(train, Role.TRAINED, precision).dtype == trained
+    assert placement.placement(train, Role.FROZEN, precision).dtype == frozen
 
 
 def test_everything_lies_on_the_cpu_where_the_configuration_says_so(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     train = TrainConfig(iterations=1, devices=2)
-    assert {placement.placement(train, role).device.type for role in Role} == {"cpu"}
+    assert {placement.placement(train, role, "32-true").device.type for role in Role} == {"cpu"}
 
 
 def test_every_process_of_torchrun_has_its_own_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setenv("LOCAL_RANK", "3")
     train = TrainConfig(iterations=1, accelerator="cuda", devices=4)
-    assert placement.placement(train, Role.FROZEN).device == torch.device("cuda", 3)
+    assert placement.placement(train, Role.FROZEN, "32-true").device == torch.device("cuda", 3)
 
 
 def test_a_strategy_that_shards_takes_what_trains_from_the_host(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     train = TrainConfig(iterations=1, accelerator="cuda", devices=2, strategy="fsdp")
-    assert placement.placement(train, Role.TRAINED).device.type == "cpu"
-    assert placement.placement(train, Role.FROZEN).device.type == "cuda"
+    assert placement.placement(train, Role.TRAINED, "32-true").device.type == "cpu"
+    assert placement.placement(train, Role.FROZEN, "32-true").device.type == "cuda"
 
 
 @pytest.mark.parametrize(("mps", "cuda"), [(False, 0), (False, 2), (True, 0)])

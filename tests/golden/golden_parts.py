@@ -29,7 +29,7 @@ class Parts:
         )
         self.tasks: list[Task] = read_tasks(golden.START / "data" / "tasks" / "train.jsonl")
         self.models = [
-            build.load(config, x, root, Role.FROZEN)
+            build.load(config, x, root, Role.FROZEN, "policy")
             for x in (config.model.policy, config.model.reward, config.model.adapter)
         ]
         self.chat_models = [build.chat_model(config, *loaded) for loaded in self.models]

@@ -121,7 +121,7 @@ def make_start(folder: Path) -> None:
         tasks.make_tasks(config, root)
         make_models(config, root)
         for model in (config.model.policy, config.model.reward, config.model.adapter):
-            loaded, tokenizer = build.load(config, model, root, Role.FROZEN)
+            loaded, tokenizer = build.load(config, model, root, Role.FROZEN, "policy")
             checkpoint.save(loaded.to(torch.bfloat16), tokenizer, root / model.path)
         for part in ("data", "models"):
             shutil.rmtree(folder / part, ignore_errors=True)

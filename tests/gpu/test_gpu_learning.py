@@ -13,7 +13,7 @@ from benchmarks.plan.steps import update
 from rlanything.config import LearnConfig
 from rlanything.engines.placement import exact_convolutions
 from rlanything.learn.fixed_order import fixed_order
-from rlanything.learn.trainer import LoadedPrecision, make_strategy
+from rlanything.learn.trainer import make_strategy
 
 WEIGHTS = 1e-4
 """How far weights may be from the CPU's after two iterations, in float32."""
@@ -65,12 +65,10 @@ def test_two_runs_give_the_same_bits(precision):
 
     def run() -> tuple[dict[str, torch.Tensor], list[dict[str, list[float]]]]:
         stage = Stage(FAST, micro_tokens=4000)
-        how: dict[str, object] = {"precision": precision}
         if precision == "bf16-true":
             for model in (stage.policy, stage.reward):
                 model.to(torch.bfloat16)
-            how = {"plugins": [LoadedPrecision(precision)]}
-        on_gpu(stage, **how)
+        on_gpu(stage, precision=precision)
         return cpu(stage.weights()), stage.totals
 
     (one, said), (other, says) = run(), run()

@@ -167,6 +167,24 @@ def test_recomputed_log_probs_are_those_of_the_first_update_in_every_precision(p
     assert min(found["recorded"]) >= least
 
 
+@pytest.mark.parametrize(("policy", "others"), [("bf16-mixed", "32-true"), ("32-true", "bf16-mixed")])
+def test_a_model_with_a_precision_of_its_own_computes_in_it_and_the_other_one_does_not(policy, others):
+    both = with_(importance="recomputed", kl_reference="base")
+    own = both.model_copy(update={"policy": both.policy.model_copy(update={"precision": policy})})
+    found = Stage(own, anchored=True).fit(2, precision=others)
+    known = {name: Stage(both, anchored=True).fit(2, precision=name) for name in (policy, others)}
+    for name, precision in (("policy", policy), ("reward", others)):
+        mine = {key: value for key, value in found.weights().items() if key.startswith(name)}
+        assert mine
+        for other, expected in known.items():
+            same = [torch.equal(value, expected.weights()[key]) for key, value in mine.items()]
+            assert all(same) if other == precision else not all(same)
+        numbers = [{k: v for k, v in one.items() if k.startswith(name)} for one in found.totals]
+        assert numbers == [
+            {k: v for k, v in one.items() if k.startswith(name)} for one in known[precision].totals
+        ]
+
+
 def test_recorded_importance_takes_the_sampler_at_its_word():
     stage = Stage(skew=0.3).fit(1)
     assert stage.prepared == [{}, {}]

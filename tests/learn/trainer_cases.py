@@ -21,7 +21,7 @@ from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
 from torch.nn.parallel import DistributedDataParallel
 from transformers import PreTrainedModel
 
-from rlanything.config import LearnConfig, LoraConfig
+from rlanything.config import LearnConfig, LoraConfig, Precision
 from rlanything.engines.lora.injection import inject
 from rlanything.learn.batches import own_part
 from rlanything.learn.callbacks import PublishIteration
@@ -29,7 +29,7 @@ from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import JointModule, Minibatch
 from rlanything.learn.packing import Row, minibatches, policy_rows, reward_rows
 from rlanything.learn.sharding import gather, whole
-from rlanything.learn.trainer import StateFile, make_strategy
+from rlanything.learn.trainer import LoadedPrecision, StateFile, make_strategy
 
 UNITS = 5
 MODELS = {"policy": 1, "reward": 2}
@@ -135,7 +135,12 @@ class Stage:
         self.passes += 1
 
     def fit(
-        self, iterations: int, publish: Path | None = None, resume: Path | None = None, **more: Any
+        self,
+        iterations: int,
+        publish: Path | None = None,
+        resume: Path | None = None,
+        precision: Precision = "32-true",
+        **more: Any,
     ) -> Stage:
         """Train up to `iterations`; `publish`: folder of one checkpoint per iteration."""
 
@@ -148,7 +153,9 @@ class Stage:
         data = ExperienceDataModule(
             self.collect, self.config.updates, lambda: {"iteration": self.iteration}, self.restore
         )
-        trainer = quiet(max_epochs=iterations, callbacks=[PublishIteration(write), Watch(self)], **more)
+        watched = [PublishIteration(write), Watch(self)]
+        plugins = [StateFile(), LoadedPrecision(precision)]
+        trainer = quiet(max_epochs=iterations, callbacks=watched, plugins=plugins, **more)
         trainer.fit(self.module, data, ckpt_path=str(resume) if resume else None)
         return self
 
@@ -219,7 +226,7 @@ def main(folder: Path, strategy: str, resume: str = "") -> None:
     stage = Stage(config, micro_tokens=60, silent=bool(resume), half=mode == LORA, **skewed)
     offload = strategy == OFFLOAD
     made = make_strategy("fsdp" if offload else strategy, 2, offload=offload)
-    placed = {"strategy": made, "devices": 2, "plugins": [StateFile()]}
+    placed = {"strategy": made, "devices": 2}
     stage.fit(2, folder, Path(resume) if resume else None, **placed)
     assert {part.offload_to_cpu for part in divided(stage)} <= {offload}
     rank = stage.module.trainer.global_rank

@@ -102,11 +102,13 @@ def test_a_rank_that_vllm_does_not_take_apart_is_refused_by_its_key(installed):
         (["train.precision=32-true"], False),
         (["train.precision=32-true", "engine.dtype=bfloat16"], True),
         (["train.precision=32-true", "engine.lora=apart"], True),
+        (["learn.policy.precision=32-true"], False),
+        (["learn.reward.precision=32-true"], True),  # the other model's
     ],
 )
 def test_loras_weights_are_sent_alone_where_rounded_sums_would_lose_them(overrides, apart):
     config = parse(compose.compose(["scale=single-gpu", "engine=vllm", *overrides], ROOT))
-    assert samplers.lora_apart(config) is apart
+    assert samplers.lora_apart(config, "policy") is apart
 
 
 def test_servers_leave_the_process_group_to_the_trainer(installed):

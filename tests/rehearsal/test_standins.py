@@ -46,7 +46,7 @@ def test_one_command_makes_all_that_the_presets_pipeline_reads(project, capsys, 
         "reward": "qwen3",
         "adapter": "qwen3",
     }
-    model, tokenizer = build.load(config, config.model.policy, project, Role.FROZEN)
+    model, tokenizer = build.load(config, config.model.policy, project, Role.FROZEN, "policy")
     assert build.chat_model(config, model, tokenizer).start([{"role": "user", "content": "go"}])
     assert len(list((project / "checkpoints" / "data" / "train").rglob("game.tw-pddl"))) == config.tasks.train
 
@@ -114,7 +114,7 @@ def test_the_gui_experiment_gets_models_that_see_and_think(project, begun, monke
             ("reward", config.model.reward),
             ("reward", config.evaluate.judges["Qwen3-VL-32B"]),
         ):
-            model, tokenizer = build.load(config, source, project, Role.FROZEN)
+            model, tokenizer = build.load(config, source, project, Role.FROZEN, "policy")
             assert model.config.model_type == "qwen3_vl"
             seen = build.sight(config, role, source, project, model, images)
             chat_model = build.chat_model(config, model, tokenizer, seen)

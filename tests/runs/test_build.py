@@ -64,14 +64,16 @@ def test_a_family_without_an_oracle_is_no_teacher():
 
 
 def test_a_folder_under_the_root_is_loaded(data, saved):
-    model, tokenizer = build.load(parse(data), Checkpoint(path="models/policy"), _root(saved), Role.FROZEN)
+    model, tokenizer = build.load(
+        parse(data), Checkpoint(path="models/policy"), _root(saved), Role.FROZEN, "policy"
+    )
     assert model.config.hidden_size == 32
     assert tokenizer.chat_template
 
 
 def test_a_checkpoint_that_was_not_made_is_no_name_on_the_hub(data, tmp_path):
     with pytest.raises(ConfigError, match=r"models/policy: no such folder"):
-        build.load(parse(data), Checkpoint(path="models/policy"), tmp_path, Role.FROZEN)
+        build.load(parse(data), Checkpoint(path="models/policy"), tmp_path, Role.FROZEN, "policy")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_a_checkpoint_without_a_part_says_which_and_what_to_do(data, saved, miss
     (saved / missing).rename(saved / "aside")
     try:
         with pytest.raises(ConfigError, match=rf"models/policy: {named}"):
-            build.load(parse(data), Checkpoint(path="models/policy"), _root(saved), Role.FROZEN)
+            build.load(parse(data), Checkpoint(path="models/policy"), _root(saved), Role.FROZEN, "policy")
     finally:
         (saved / "aside").rename(saved / missing)
 
@@ -127,7 +129,7 @@ def test_a_model_that_is_loaded_convolves_in_full_float32_on_a_gpu(data, saved):
     before = torch.backends.cudnn.allow_tf32
     try:
         torch.backends.cudnn.allow_tf32 = True
-        build.load(parse(data), Checkpoint(path=str(saved)), saved.parent, Role.TRAINED)
+        build.load(parse(data), Checkpoint(path=str(saved)), saved.parent, Role.TRAINED, "policy")
         assert not torch.backends.cudnn.allow_tf32
     finally:
         torch.backends.cudnn.allow_tf32 = before

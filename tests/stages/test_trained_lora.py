@@ -73,10 +73,10 @@ def test_what_is_measured_in_bfloat16_is_the_model_that_trained(root, name):
     config = golden.configuration(**HALVED)
     made = trained(config, root, ARM, 0, name)
     assert isinstance(made, LoraCheckpoint)
-    network, _ = build.load(config, made, root, Role.FROZEN)
+    network, _ = build.load(config, made, root, Role.FROZEN, name)
     assert equal(logprobs(network), known)
     # The merged weights, rounded to bfloat16, have lost the update in nearly all places.
-    base = build.load(config, getattr(config.model, name), root, Role.FROZEN)[0]
+    base = build.load(config, getattr(config.model, name), root, Role.FROZEN, name)[0]
     rounded, _ = checkpoint.load(root / made.path, dtype=torch.bfloat16)
     pairs = zip(base.parameters(), rounded.parameters(), strict=True)
     same = [(one == other).float().mean() for one, other in pairs if one.ndim == 2]
@@ -98,10 +98,13 @@ def test_a_reward_model_that_lora_trained_judges_and_learns_on_as_it_was_trained
     made = trained(config, root, ARM, 0, "reward")
     with ExitStack() as engines:
         networks = Networks(config, root, 1, engines)
-        still, other = networks.still(made).network, networks.learning(made, "reward", lambda *_: None)
+        still, other = (
+            networks.still(made, "reward").network,
+            networks.learning(made, "reward", lambda *_: None),
+        )
         assert equal(logprobs(still), known)
         assert equal(logprobs(other.network), known)
-        reference, _ = networks.frozen(made)
+        reference, _ = networks.frozen(made, "reward")
         assert equal(logprobs(reference), known)
         assert storages(reference) & storages(other.network) == storages(other.whole)
         assert other.chat.engine is not None
@@ -128,7 +131,7 @@ def test_missing_or_foreign_weights_of_lora_are_named(root, harm, words):
     assert isinstance(made, LoraCheckpoint)
     harm(root / made.lora / "adapter_model.safetensors")
     with pytest.raises(ConfigError, match=f"adapter_model.safetensors: .*{words}.*train again"):
-        build.load(config, made, root, Role.FROZEN)
+        build.load(config, made, root, Role.FROZEN, "policy")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +156,7 @@ def test_weights_of_another_base_rank_or_scale_are_named(root, changes, words):
     finished(root, **HALVED)
     config = golden.configuration(**{**HALVED, **changes})
     with pytest.raises(ConfigError, match=f"adapter_config.json: {words}.*put the configuration back"):
-        build.load(config, trained(config, root, ARM, 0, "policy"), root, Role.FROZEN)
+        build.load(config, trained(config, root, ARM, 0, "policy"), root, Role.FROZEN, "policy")
 
 
 def test_a_configured_path_to_a_run_is_measured_as_it_was_trained(root):
@@ -207,3 +210,18 @@ def test_a_base_that_changes_while_it_is_measured_is_named(root, monkeypatch):
     with pytest.raises(ConfigError, match="models/policy: it changed while it was in use"):
         evaluate.evaluate_arm(golden.configuration(**HALVED), root, ARM)
     assert not Layout(root).evaluation(ARM).exists()
+
+
+@pytest.mark.parametrize(("own", "shares"), [(None, True), ("bf16-true", True), ("32-true", False)])
+def test_frozen_weights_are_shared_where_both_models_have_them_in_one_format(root, own, shares):
+    """With LoRA frozen weights are bfloat16 with both precisions but `32-true`."""
+    config = golden.configuration(**HALVED | {"learn__reward": LORA | {"precision": own}})
+    with ExitStack() as engines:
+        networks = Networks(config, root, 1, engines)
+        policy, reward = (
+            networks.learning(config.model.policy, name, lambda *_: None) for name in ("policy", "reward")
+        )
+        assert policy.whole.dtype == torch.bfloat16
+        assert reward.whole.dtype == (torch.bfloat16 if shares else torch.float32)
+        assert (storages(policy.whole) == storages(reward.whole)) is shares
+        assert {x.dtype for x in trained_weights(reward.network).values()} == {torch.float32}

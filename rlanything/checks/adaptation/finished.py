@@ -16,7 +16,7 @@ from pydantic import BaseModel, model_validator
 
 from rlanything.checks.adaptation.declare import Adaptation
 from rlanything.checks.adaptation.rewrites import Rewrite
-from rlanything.checks.identity import PLACED, identity
+from rlanything.checks.identity import identity, placed
 from rlanything.checks.shares import Share
 from rlanything.config import BASE, Checkpoint, Config
 from rlanything.core.errors import ConfigError
@@ -127,7 +127,7 @@ def _common(config: Config, layout: Layout, declared: Adaptation) -> dict[str, A
     return {
         "declared": declared.model_dump(mode="json", exclude={"seeds"}),
         "config": {name: data[name] for name in CONFIGURED},
-        "place": {name: data["train"][name] for name in PLACED},
+        "place": placed(config),
         "prompts": tree_hash(layout.root / config.model.prompts),
         "code": code_hashes(code),
         "packages": versions(packages(code)),

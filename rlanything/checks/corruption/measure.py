@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from rlanything.checks.corruption.damage import Damaged, damage
 from rlanything.checks.corruption.declare import Corruption
-from rlanything.checks.identity import PLACED, identity
+from rlanything.checks.identity import identity, placed
 from rlanything.checks.running import say
 from rlanything.checks.shares import Share
 from rlanything.config import Checkpoint, Config, parse
@@ -113,7 +113,7 @@ def _common(config: Config, layout: Layout, declared: Corruption) -> dict[str, A
     return {
         "kinds": declared.kinds,
         "config": {name: data[name] for name in CONFIGURED},
-        "place": {name: data["train"][name] for name in PLACED},
+        "place": placed(config),
         "votes": config.evaluate.votes,
         "panel": digest(layout.reward_panel(declared.panel)),
         "prompts": tree_hash(layout.root / config.model.prompts),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlanything.checks.identity import PLACED, identity
+from rlanything.checks.identity import identity, placed
 from rlanything.checks.selection.declare import Selection
 from rlanything.checks.selection.methods import Trials
 from rlanything.config import BASE, Checkpoint, Config, parse
@@ -93,7 +93,7 @@ def _common(config: Config, root: Path, selection: Selection) -> dict[str, Any]:
     return {
         "selection": {name: getattr(selection, name) for name in SAMPLED},
         "config": {name: data[name] for name in CONFIGURED},
-        "place": {name: data["train"][name] for name in PLACED},
+        "place": placed(config),
         "max_steps": config.evaluate.max_steps,
         "tasks": digest(Layout(root).tasks(selection.panel)),
         "prompts": tree_hash(root / config.model.prompts),
@@ -121,10 +121,10 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], pair:
     run_seed = derive_seed(config.seed, "selection", pair.seed)
     sampling = Sampling(run_seed, "selection", 0, selection.temperature, config.evaluate.max_steps)
     work = [Assignment(slot, task, selection.programs) for slot, task in enumerate(tasks)]
-    with build.chat_model(config, *build.load(config, pair.policy, root, Role.FROZEN)) as policy:
+    with build.chat_model(config, *build.load(config, pair.policy, root, Role.FROZEN, "policy")) as policy:
         played = RolloutWorker(family, policy, prompts, config.rollout).roll_out(work, sampling)
     judge = config.judge.model_copy(update={"m": selection.tests})
-    with build.chat_model(config, *build.load(config, pair.reward, root, Role.FROZEN)) as reward:
+    with build.chat_model(config, *build.load(config, pair.reward, root, Role.FROZEN, "reward")) as reward:
         writer = UnitTestWriter(reward, prompts, judge, examiner(family))
         lines = [
             {"task": task.task_id, "trials": trials.to_json()}

@@ -93,6 +93,7 @@ def _optimizer(model: str) -> dict[str, Row]:
         f"learn.{model}.weight_decay": row(code(0.0, EACH)),
         f"learn.{model}.clip_norm": row(code(1.0, EACH)),
         f"learn.{model}.lora": row(ours("the paper trains all weights")),
+        f"learn.{model}.precision": row(ours("the reference code has one for both models")),
     }
 
 

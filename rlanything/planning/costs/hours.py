@@ -54,7 +54,6 @@ def hours(
 ) -> Hours:
     """The time of all iterations and seeds of an arm, without the panels of the learning curve."""
     learns = learning(config, arm_name)
-    half = config.train.precision != "32-true"
     phases = {}
     for calls in work.calls:
         width = _width(config, calls.model, learns)
@@ -66,6 +65,7 @@ def hours(
             config.learn.recomputes(name),
         )
         lora, tokens, size = name in config.learn.lora, work.trained[name] / devices, sizes[name]
+        half = config.precision(name) != "32-true"
         phases[f"learn, {name}"] = updating(
             size, tokens, _micro_batches(config, tokens), device, half=half, lora=lora, again=sum(forward)
         )
@@ -130,7 +130,7 @@ def stage_hours(
 def _width(config: Config, model: str, learns: Container[str]) -> int:
     """Bytes of a weight of the model that samples. With LoRA the weights are frozen."""
     trained = model in learns and model not in config.learn.lora
-    return weight_bytes(config.train.precision, Role.TRAINED if trained else Role.FROZEN)
+    return weight_bytes(config.precision(model), Role.TRAINED if trained else Role.FROZEN)
 
 
 def learning(config: Config, arm_name: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from rlanything.config import ArmConfig, Checkpoint, Config, LoraConfig
+from rlanything.engines.placement import Role, weight_bytes
 from rlanything.planning.costs.sizes import Size
 
 FULL, HALF = 4, 2
@@ -41,18 +42,19 @@ def kept_bytes(size: Size, lora: LoraConfig, precision: str) -> int:
 
 
 def sharing(config: Config, arm: ArmConfig, used: Iterable[str], learns: Collection[str]) -> dict[str, str]:
-    """Role -> the role that trains with LoRA and has the same checkpoint, so that its weights are there already.
+    """Role -> the role that trains with LoRA and has the same checkpoint in the same format, so that it is there.
 
     A reward model that another arm has trained is another checkpoint than the one that the configuration names, unless
     LoRA trained it: then its frozen weights are those.
     """
 
-    def source(role: str) -> Checkpoint | str:
+    def source(role: str) -> tuple[Checkpoint | str, int]:
         named: Checkpoint = getattr(config.model, role)
         other = role == "reward" and "reward" not in config.learn.lora
-        return arm.reward_from if other and arm.reward_from else named
+        width = weight_bytes(config.precision(role), Role.FROZEN)
+        return arm.reward_from if other and arm.reward_from else named, width
 
-    holders: dict[Checkpoint | str, str] = {}
+    holders: dict[tuple[Checkpoint | str, int], str] = {}
     for role in learns:
         if role in config.learn.lora:
             holders.setdefault(source(role), role)

@@ -69,13 +69,14 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
     used = [name for name, is_loaded in loaded.items() if is_loaded]
     shards = devices if train.strategy == SHARDED else 1
-    trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
+    trained = {name: weight_bytes(config.precision(name), Role.TRAINED) for name in used}
+    frozen = {name: weight_bytes(config.precision(name), Role.FROZEN) for name in used}
     lasting: list[Part] = []
     host: list[Part] = []
     shared, lora = sharing(config, arm, used, learns), config.learn.lora
     for name in used:
         if (name not in learns or name in lora) and name not in shared:
-            lasting.append(Part("weights, frozen", name, sizes[name].parameters * frozen))
+            lasting.append(Part("weights, frozen", name, sizes[name].parameters * frozen[name]))
         if name in learns:
             if name in lora:
                 divided, copies = _low_rank(config, name, lora_weights(sizes[name], lora[name]), devices)
@@ -85,11 +86,11 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
             lasting += copies
         elif name in lora and name == "reward" and arm.reward_from:
             lasting.append(Part("LoRA's weights", name, lora_weights(sizes[name], lora[name]) * FULL))
-    passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
+    passing = [_learning(config, name, sizes[name], work, trained[name], shards) for name in learns]
     steps = [
         _stepping(name, lora_weights(sizes[name], lora[name]), FULL / shards)
         if name in lora
-        else _stepping(name, sizes[name].parameters, trained / shards)
+        else _stepping(name, sizes[name].parameters, trained[name] / shards)
         for name in learns
     ]
     if train.offload:
@@ -97,7 +98,7 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     else:
         passing += steps
     sampled = frozen if train.strategy == SHARDED else trained
-    width = {name: sampled if name in learns and name not in lora else frozen for name in used}
+    width = {name: (sampled if name in learns and name not in lora else frozen)[name] for name in used}
     for calls in work.calls:
         ahead = train.staleness and calls.model == "policy"  # it samples while everything else goes on
         (lasting if ahead else passing).append(
@@ -115,11 +116,12 @@ def _counted(
     vLLM in the trainer's process has frozen weights once where LoRA's are kept apart.
     """
     counted = {name: sizes[name].parameters for name in used}
-    if config.engine[TARGET] == VLLM and lora_apart(config):
-        counted = {name: 0 if name in shared else count for name, count in counted.items()}
-        for name, lora in config.learn.lora.items():
-            if name in counted:
-                counted[name] += lora_weights(sizes[name], lora)
+    if config.engine[TARGET] == VLLM:
+        apart = [name for name in counted if lora_apart(config, name)]
+        counted |= {name: 0 for name in apart if name in shared}
+        for name in apart:
+            if name in config.learn.lora:
+                counted[name] += lora_weights(sizes[name], config.learn.lora[name])
     return {name: count for name, count in counted.items() if count}
 
 
@@ -157,7 +159,7 @@ def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
 def _trained(config: Config, name: str, count: int, devices: int) -> tuple[list[Part], list[Part]]:
     """What a model of `count` parameters that trains has at all times: what `fsdp` divides, and the rest."""
     train = config.train
-    trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
+    trained, frozen = (weight_bytes(config.precision(name), role) for role in (Role.TRAINED, Role.FROZEN))
     share = count * trained / (devices if train.strategy == SHARDED else 1)
     divided = [
         Part("weights", name, share),
@@ -199,7 +201,7 @@ def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
 
 def _learning(config: Config, name: str, size: Size, work: Workload, weight: int, shards: int) -> Part:
     """Memory of learning: activations of a micro-batch, bfloat16 copies of weights under autocast, gathered shards."""
-    precision, tree = config.train.precision, name == "reward"
+    precision, tree = config.precision(name), name == "reward"
     needed = max(
         activations(
             size,
@@ -214,7 +216,7 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
         )
         for b in micro_batches(config, work.rows[name])
     )
-    if config.train.precision == "bf16-mixed" and name not in config.learn.lora:
+    if precision == "bf16-mixed" and name not in config.learn.lora:
         needed += size.parameters * HALF
     if shards > 1 or config.train.offload:  # two layers are gathered at once
         lora = config.learn.lora.get(name)

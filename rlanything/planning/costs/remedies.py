@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rlanything.config import Config
+from rlanything.config import Config, OptimizerConfig, Precision
 from rlanything.engines.placement import SHARDED
 from rlanything.planning.samplers import VLLM
 from rlanything.targets import TARGET
 
 SMALLEST_MICRO_BATCH = 512
 MOST_DEVICES = 1024
+NARROW = "bf16-true"
+"""All weights in bfloat16."""
 BATCH, MICRO, AGAIN, HALF, SHARD = (
     "engine.max_batch",
     "learn.micro_batch_tokens",
@@ -60,7 +62,7 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
 
 def staying(config: Config, devices: int, lasting: Bytes) -> float:
     """The bytes that are always on a device, whatever is changed. lasting: those of a setting."""
-    least = _train(Setting(config, devices), precision="bf16-true")
+    least = _narrow(Setting(config, devices))
     while (smaller := _halved(least, BATCH)) is not None:
         least = smaller
     if _divisible(config):
@@ -94,13 +96,16 @@ def _once_each(needed: Bytes) -> Bytes:
 
 
 def _values(setting: Setting) -> tuple[tuple[str, object], ...]:
-    """(key, value) of everything that may be changed. The value of `SHARD` has the number of devices."""
+    """(key, value) of everything that may be changed.
+
+    The value of `SHARD` has the number of devices, that of `HALF` the precisions of models that have their own.
+    """
     config = setting.config
     return (
         (BATCH, config.engine.get("max_batch")),
         (MICRO, config.learn.micro_batch_tokens),
         (AGAIN, config.learn.gradient_checkpointing),
-        (HALF, config.train.precision),
+        (HALF, (config.train.precision, *_own(config).values())),
         (SHARD, (config.train.strategy, setting.devices)),
     )
 
@@ -116,7 +121,7 @@ def _changed(start: Setting, keys: tuple[str, ...], needed: Bytes, room: float) 
     if AGAIN in keys:
         setting = _learn(setting, gradient_checkpointing=True)
     if HALF in keys:
-        setting = _train(setting, precision="bf16-true")
+        setting = _narrow(setting)
     for devices in _counts(start.devices) if SHARD in keys else [start.devices]:
         tried = replace(setting, devices=devices)
         if SHARD in keys:
@@ -162,7 +167,20 @@ def _halved(setting: Setting, key: str) -> Setting | None:
     return _learn(setting, micro_batch_tokens=tokens)
 
 
-def _learn(setting: Setting, **values: int) -> Setting:
+def _own(config: Config) -> dict[str, Precision | None]:
+    """The keys of the models' own precisions, and their values."""
+    return {f"learn.{name}.precision": getattr(config.learn, name).precision for name in ("policy", "reward")}
+
+
+def _narrow(setting: Setting) -> Setting:
+    """The setting with all weights in bfloat16."""
+    learn = setting.config.learn
+    wider = [name for name in ("policy", "reward") if getattr(learn, name).precision not in (None, NARROW)]
+    removed = {name: getattr(learn, name).model_copy(update={"precision": None}) for name in wider}
+    return _train(_learn(setting, **removed), precision=NARROW)
+
+
+def _learn(setting: Setting, **values: int | OptimizerConfig) -> Setting:
     learn = setting.config.learn.model_copy(update=values)
     return replace(setting, config=setting.config.model_copy(update={"learn": learn}))
 
@@ -176,9 +194,14 @@ def _written(start: Setting, end: Setting) -> tuple[str, ...]:
     """The changes between two settings, as overrides."""
     pairs = zip(_values(start), _values(end), strict=True)
     changed = [(key, value) for (key, before), (_, value) in pairs if before != value]
-    return tuple(
-        f"{key}={end.config.train.strategy} on {end.devices} devices"
-        if key == SHARD
-        else f"{key}={str(value).lower()}"
-        for key, value in changed
-    )
+    return tuple(_override(start, end, key, value) for key, value in changed)
+
+
+def _override(start: Setting, end: Setting, key: str, value: object) -> str:
+    """A change as a user writes it."""
+    if key == SHARD:
+        return f"{key}={end.config.train.strategy} on {end.devices} devices"
+    if key == HALF:
+        removed = [f"{own}=null" for own, given in _own(start.config).items() if given not in (None, NARROW)]
+        return " ".join([f"{key}={end.config.train.precision}", *removed])
+    return f"{key}={str(value).lower()}"

@@ -23,7 +23,7 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         "",
         f"device     {first.name}, {gb(first.memory)}, {first.half_flops / GB:,.0f} GFLOP/s in bfloat16, "
         f"{first.full_flops / GB:,.0f} in float32, {first.bandwidth / GB:,.0f} GB/s ({first.source})",
-        f"devices    {estimates[0].devices}, strategy {config.train.strategy}, precision {config.train.precision}",
+        f"devices    {estimates[0].devices}, strategy {config.train.strategy}, precision {precisions(config)}",
         *_assumed(config, given, first),
     ]
     for found in estimates:
@@ -34,6 +34,13 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         hours = f"{'at most ' if given.upper else ''}{together(estimates):,.1f} hours by this model"
         lines += ["", f"all {len(estimates)} arms, with what they share once: {hours}"]
     return "\n".join(lines) + "\n"
+
+
+def precisions(config: Config) -> str:
+    """The precision of the models, and those that `policy` and `reward` have of their own."""
+    given = {name: getattr(config.learn, name).precision for name in ("policy", "reward")}
+    own = [f"{name}: {precision}" for name, precision in given.items() if precision is not None]
+    return config.train.precision + (f" ({', '.join(own)})" if own else "")
 
 
 def as_json(estimate: Estimate) -> dict[str, Json]:

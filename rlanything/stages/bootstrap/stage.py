@@ -128,7 +128,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
 
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     """
-    network, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
+    network, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN, "policy")
     images = ImageStore(layout.panel_images)
     seen = build.sight(config, "policy", config.model.policy, root, network, images)
     with (

@@ -6,10 +6,13 @@ import pytest
 from costs_cases import EXPECTED, ROOT, SMALL, configuration, one_gpu, planned
 
 from rlanything.cli import main
+from rlanything.config import parse
+from rlanything.planning import compose
 from rlanything.planning.costs import devices
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.estimate import estimate, model_sizes
 from rlanything.planning.costs.memory import memory
+from rlanything.planning.costs.text import precisions
 
 
 def test_small_checkpoints_fit_one_device_of_80_gb():
@@ -58,6 +61,16 @@ def test_layers_are_computed_again_before_weights_lose_precision():
     assert saving.memory.peak == needed
     times = saving.hours.phases["learn, reward"] / without.hours.phases["learn, reward"]
     assert 6 / 5 < times < 10 / 8  # passes to start, and operations; with log-probs that are recomputed
+
+
+def test_bfloat16_is_proposed_for_models_with_a_precision_of_their_own_too(capsys):
+    whole = "learn.policy.lora=null", "learn.reward.lora=null", "model.reward.path=Qwen/Qwen2.5-7B-Instruct"
+    known = one_gpu(*whole).nearest[0].changes
+    found = one_gpu(*whole, "learn.reward.precision=32-true").nearest[0].changes
+    assert "train.precision=bf16-true" in known
+    assert "train.precision=bf16-true learn.reward.precision=null" in found
+    config = parse(compose.compose(["scale=single-gpu", "learn.reward.precision=32-true"], ROOT))
+    assert f"precision {precisions(config)}" == "precision bf16-mixed (reward: 32-true)"
 
 
 def test_one_number_that_is_too_large_is_the_one_that_is_changed():

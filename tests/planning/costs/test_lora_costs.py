@@ -50,6 +50,27 @@ def test_roles_with_one_checkpoint_have_one_copy_of_its_weights_and_lora_its_own
     assert found.hours.hours < plain.hours.hours
 
 
+def test_a_model_in_another_format_has_frozen_weights_of_its_own():
+    parts = lasting(one_gpu("learn.reward.precision=32-true"))
+    count = 1_543_714_304
+    assert parts["weights, frozen", "policy"] == 2 * count
+    assert parts["weights, frozen", "reward"] == 4 * count
+    same = lasting(one_gpu("learn.reward.precision=bf16-true"))  # frozen weights are bfloat16 with both
+    assert same == lasting(one_gpu())
+
+
+def test_a_model_that_trains_in_bfloat16_takes_half_and_computes_as_fast():
+    mixed, half = one_gpu(*WHOLE), one_gpu(*WHOLE, "learn.reward.precision=bf16-true")
+    before, after = lasting(mixed), lasting(half)
+    for name, model in before:
+        of_weights = model == "reward" and name in ("weights", "gradients", "moments of AdamW")
+        assert after[name, model] == before[name, model] / (2 if of_weights else 1)
+    assert half.memory.peak < mixed.memory.peak
+    full = one_gpu(*WHOLE, "learn.reward.precision=32-true")
+    assert full.hours.phases["learn, reward"] > 2 * mixed.hours.phases["learn, reward"]
+    assert full.hours.phases["learn, policy"] == mixed.hours.phases["learn, policy"]
+
+
 def test_another_checkpoint_and_a_model_that_trains_whole_have_weights_of_their_own():
     parts = lasting(one_gpu("model.reward.path=Qwen/Qwen2.5-0.5B-Instruct"))
     assert {model for name, model in parts if name == "weights, frozen"} == {"policy", "reward"}

@@ -32,7 +32,7 @@ from rlanything.stages import train
 assert seedrun  # imported before the children are made
 
 # In turn: by chance alone, no start of a few may ever be killed where the next one has something to resume from.
-# An iteration comes first and a write second, so that two kills are enough for a start that resumes and a write cut off.
+# An iteration comes first and a write second: two kills are enough for a start that resumes, and for half a write.
 AIMS = ("an iteration", "a write", "any moment", "a write", "any moment")
 
 

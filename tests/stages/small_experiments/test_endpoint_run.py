@@ -54,7 +54,7 @@ def models(tiny_project) -> Callable[[dict[str, Any]], str]:
 
     @cache
     def chat_model(role: str) -> ChatModel:
-        loaded = build.load(small(), Checkpoint(path=f"models/{role}"), tiny_project, Role.FROZEN)
+        loaded = build.load(small(), Checkpoint(path=f"models/{role}"), tiny_project, Role.FROZEN, role)
         return build.chat_model(small(), *loaded)
 
     def answer(body: dict[str, Any]) -> str:

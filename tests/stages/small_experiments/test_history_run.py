@@ -86,7 +86,7 @@ def difference(model: torch.nn.Module, rows: list[Row]) -> float:
 
 
 def test_the_policy_learns_from_what_it_sampled(run):
-    model, _ = build.load(configuration(), configuration().model.policy, run, Role.FROZEN)
+    model, _ = build.load(configuration(), configuration().model.policy, run, Role.FROZEN, "policy")
     found = [e.trajectory for e in episodes(run) if e.trajectory.counts and e.trajectory.steps]
     rows = [policy_rows(ScoredTrajectory(t, (1.0,) * len(t.steps)), "step") for t in found]
     assert difference(model, [row for part in rows for row in part]) < TOLERANCE
@@ -96,7 +96,7 @@ def test_the_policy_learns_from_what_it_sampled(run):
 
 
 def test_the_reward_model_learns_from_what_it_sampled(run):
-    model, _ = build.load(configuration(), configuration().model.reward, run, Role.FROZEN)
+    model, _ = build.load(configuration(), configuration().model.reward, run, Role.FROZEN, "reward")
     judged = [e for e in episodes(run) if e.judgements]
     for episode in judged:
         pairs = [(j, Lesson((1.0,) * len(j.votes), 1.0)) for j in episode.judgements]
@@ -127,7 +127,7 @@ def test_what_was_read_is_stored_as_text(run):
 
 
 def test_the_reward_model_reads_prompt_response_and_result(run):
-    _, tokenizer = build.load(configuration(), configuration().model.reward, run, Role.FROZEN)
+    _, tokenizer = build.load(configuration(), configuration().model.reward, run, Role.FROZEN, "reward")
     episode = max(episodes(run), key=lambda e: len(e.judgements))
     assert len(episode.judgements) > 2
     for step, judgement in zip(episode.trajectory.steps, episode.judgements, strict=False):
