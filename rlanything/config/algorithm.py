@@ -174,7 +174,7 @@ class LearnConfig(Section):
     importance_mask: Annotated[tuple[Rate, Rate], LISTED] | None = None
     """Ratios outside of these two take their tokens out of the loss; None: no token is taken out."""
     micro_batch_tokens: Positive = 16384
-    gradient_checkpointing: bool | Literal["policy", "reward"] = False
+    gradient_checkpointing: Literal[True, False, "policy", "reward"] = False
     """Layers are computed again in the backward pass: less memory, a third more operations, equal gradients. A name:
     those of this model alone."""
 

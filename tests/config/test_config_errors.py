@@ -90,6 +90,10 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
             "hidden = 100)",
         ),
         ({"model__embedded__kv_heads": 2}, "kv_heads = 2: must divide heads = 3"),
+        (
+            {"learn__gradient_checkpointing": "polcy"},
+            "learn.gradient_checkpointing = 'polcy': Input should be True, False, 'policy' or 'reward'",
+        ),
         ({"model__embedded__vocab": 429}, "model.embedded.vocab = 429"),
         ({"model__embedded__positions": 10**9}, "model.embedded.positions = 1000000000"),
         (
