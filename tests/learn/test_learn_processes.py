@@ -9,7 +9,7 @@ import pytest
 import torch
 from learn_cases import SLOW
 from rank_cases import two_ranks
-from trainer_cases import ANCHORED, MODELS, OFFLOAD, TWICE, Stage, furthest, main
+from trainer_cases import ANCHORED, MODELS, OFFLOAD, OWN, Stage, furthest, main
 
 from rlanything.learn.sharding import Sharding
 
@@ -74,7 +74,7 @@ def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_h
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, strategy):
     two_processes(tmp_path, strategy, ANCHORED)
-    wanted = Stage(TWICE, micro_tokens=60, anchored=True, skew=0.3).fit(2)
+    wanted = Stage(OWN, micro_tokens=60, anchored=True, skew=0.3).fit(2)
     check(tmp_path, wanted)
     for rank in (0, 1):
         passes = json.loads((tmp_path / f"passes-{rank}.json").read_text())

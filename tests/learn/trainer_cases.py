@@ -38,6 +38,8 @@ OFFLOAD = "fsdp, offload"
 LORA, ANCHORED = "lora", "anchored"
 TWICE = SLOW.model_copy(update={"kl_reference": "base", "importance": "recomputed"})
 """Log-probs are computed again before an update: by the model that trains and by its reference."""
+OWN = TWICE.model_copy(update={"policy": TWICE.policy.model_copy(update={"precision": "bf16-mixed"})})
+"""The policy computes in bfloat16, the reward model does not."""
 
 
 def low_rank(config: LearnConfig, *names: str) -> LearnConfig:
@@ -218,10 +220,10 @@ def main(folder: Path, strategy: str, resume: str = "") -> None:
 
     strategy: that of a configuration, or `OFFLOAD`.
     resume: a checkpoint of a stage whose reward model had nothing to learn so far; none: `lora`, and LoRA trains
-    beside bfloat16; `anchored`, with `TWICE`."""
+    beside bfloat16; `anchored`, with `OWN`."""
     torch.set_num_threads(1)
     mode, resume = (resume, "") if resume in (LORA, ANCHORED) else ("", resume)
-    config = {LORA: low_rank(SLOW), ANCHORED: TWICE}.get(mode, SLOW)
+    config = {LORA: low_rank(SLOW), ANCHORED: OWN}.get(mode, SLOW)
     skewed = {"anchored": True, "skew": 0.3} if mode == ANCHORED else {}
     stage = Stage(config, micro_tokens=60, silent=bool(resume), half=mode == LORA, **skewed)
     offload = strategy == OFFLOAD
