@@ -27,6 +27,8 @@ ETC = (
     "mime.types",
     "mailcap",
 )
+FONTS = "/var/cache/fontconfig"
+"""What the system knows of its fonts. Without it every application reads all of their files when it starts."""
 PLACES = (("/home/user", 2**27), ("/tmp", 2**27), ("/run/user", 2**26), ("/dev/shm", 2**26))
 """Where the programs in the box may write, each with its size in bytes; it is memory. Nothing else is writable."""
 NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
@@ -74,6 +76,7 @@ def command(screen: tuple[int, int] = (1024, 768)) -> tuple[str, ...]:
     mounts = [word for place in system for word in ("--ro-bind", place, place)]
     for name in ETC:
         mounts += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    mounts += ["--ro-bind-try", FONTS, FONTS]
     # Not --die-with-parent: its parent is a thread, and worlds are started by threads that end. The program ends with
     # its input. It is the first process of the box, so with it everything in the box ends.
     own = [*NAMESPACES, "--hostname", "desktop", "--new-session", "--as-pid-1"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 from desktop_cases import SHELL, typed
 
 from envs.desktop.bridge.answers import WorldError, WorldTimeout
+from envs.desktop.small import box
 
 ATTACK = """
 import ctypes, os
@@ -98,6 +100,10 @@ import subprocess
 for words in (["unshare", "--user", "true"], ["unshare", "--mount", "true"]):
     print(subprocess.run(words, capture_output=True).returncode)
 """
+FONTS = """
+import glob
+print(len(glob.glob("/run/user/state/CACHE/fontconfig/*.cache-*")))
+"""
 
 
 @pytest.fixture
@@ -139,6 +145,15 @@ def test_the_kernel_limits_the_processes_and_threads_of_a_desktop_whoever_starte
 
 def test_programs_of_an_agent_make_no_namespace_in_which_they_could_mount_more_memory(world):
     assert run(world, SPACES, {"file": "said", "equals": "1\n1"}) == 1.0
+
+
+@pytest.mark.skipif(
+    not any(Path(box.FONTS).glob("*.cache-*")),
+    reason=f"needs {box.FONTS} with caches; `fc-cache -s` makes them",
+)
+def test_an_application_reads_what_the_system_knows_of_its_fonts_and_not_the_fonts_themselves(world):
+    """Where it reads them, it leaves caches of its own, and takes twice as long to start."""
+    assert run(world, FONTS, {"file": "said", "equals": "0"}) == 1.0
 
 
 def test_a_desktop_does_not_know_the_machine_nor_its_accounts(world):
