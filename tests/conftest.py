@@ -22,6 +22,7 @@ import pytest
 from hypothesis import settings
 from omegaconf import OmegaConf
 from stage_cases import ROOT, small, small_coding
+from yaml import YAMLError
 
 from benchmarks.pages.browser import opened
 from rlanything.core.errors import ConfigError
@@ -138,8 +139,15 @@ def parsed_once() -> Iterator[None]:
         return pickle.dumps(parsed(StringIO(text)))
 
     def load(file: Any) -> Any:
-        # Hydra changes what it is given, so each caller gets an object of its own.
-        return pickle.loads(known(file.read())) if isinstance(file, TextIOWrapper) else parsed(file)
+        if not isinstance(file, TextIOWrapper):
+            return parsed(file)
+        try:
+            return pickle.loads(
+                known(file.read())
+            )  # an object of each caller's own: Hydra changes what it is given
+        except YAMLError:
+            file.seek(0)
+            return parsed(file)  # its message names the file
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(OmegaConf, "load", staticmethod(load))

@@ -31,7 +31,7 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
     Where a switch is off, the column repeats a dependency that every arm has.
     """
     judged = "signals.lambda" if arm.step_votes and arm.vote_weight is None else "signals.policy_min"
-    asked = "learn.reward.precision" if config.asks_model(arm) else "learn.policy"
+    loaded = "learn.policy" if config.judge_for(arm).is_oracle else "learn.reward.precision"
     question = "judge" if config.model.context == "chat" else "judge_history"
     served = {"adapter_endpoint": "endpoints.adapter" if arm.adapt else "seed"}
     counted = {"written": "signals.written" if arm.step_votes else "seed"}
@@ -43,7 +43,7 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
         "policy_min": "signals.policy_min" if arm.outcome else "seed",
         "policy_max": "signals.policy_max" if arm.outcome else "seed",
         "signals": "signals" if arm.train_reward else judged,
-        "learner": "learn.reward" if arm.train_reward else asked,
+        "learner": "learn.reward" if arm.train_reward else loaded,
         "adaptation": "adaptation" if arm.adapt else "seed",
         "adapter": "adapter" if arm.adapt else "policy",
         "critic": "critic" if arm.adapt else question,

@@ -6,6 +6,8 @@ import pytest
 from config_cases import changed, problem
 
 from rlanything.config import parse
+from rlanything.planning.costs.hours import _width
+from rlanything.stages.dependencies import trained
 
 
 def test_a_model_without_a_precision_of_its_own_has_that_of_the_training():
@@ -27,3 +29,21 @@ def test_a_model_without_a_precision_of_its_own_has_that_of_the_training():
 )
 def test_a_precision_that_there_is_not_is_refused_by_its_key(changes, words):
     assert words in problem(**changes)
+
+
+def test_an_arm_depends_on_the_format_of_a_reward_model_that_it_loads():
+    """`outcome` measures it at its first iteration. The oracle is no model."""
+    found = {arm: columns["learner"] for arm, columns in trained(parse(changed())).items()}
+    loads = "learn.reward.precision"
+    assert found == {
+        "outcome": loads, "policy": loads, "policy_reward": "learn.reward", "full": "learn.reward"
+    }  # fmt: skip
+    judged = parse(changed(arms__policy__judge={"source": "oracle", "accuracy": 1.0}))
+    assert trained(judged)["policy"]["learner"] == "learn.policy"
+
+
+def test_a_plan_counts_other_policies_and_judges_in_the_format_in_which_they_are_loaded():
+    own = {"learn__policy__precision": "32-true", "learn__reward__precision": "bf16-true"}
+    config = parse(changed(train__precision="bf16-mixed", **own))
+    names = ("policy", "solver", "reward_policy", "reward", "judge strong", "adapter")
+    assert [_width(config, name, ()) for name in names] == [4, 4, 4, 2, 2, 2]

@@ -28,7 +28,7 @@ ETC = (
     "mailcap",
 )
 FONTS = "/var/cache/fontconfig"
-"""What the system knows of its fonts. Without it every application reads all of their files when it starts."""
+"""The system's cache of its fonts. Without it every application reads all of their files when it starts."""
 PLACES = (("/home/user", 2**27), ("/tmp", 2**27), ("/run/user", 2**26), ("/dev/shm", 2**26))
 """Where the programs in the box may write, each with its size in bytes; it is memory. Nothing else is writable."""
 NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")

@@ -18,7 +18,7 @@ from rlanything.config import Config
 from rlanything.engines.placement import Role, weight_bytes
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.endpoints import endpoint_of
-from rlanything.planning.costs.measuring import StageWork
+from rlanything.planning.costs.measuring import JUDGE, OTHER_POLICY, SOLVER, StageWork
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
 from rlanything.planning.samplers import SERVERS, VLLM
@@ -128,9 +128,13 @@ def stage_hours(
 
 
 def _width(config: Config, model: str, learns: Container[str]) -> int:
-    """Bytes of a weight of the model that samples. With LoRA the weights are frozen."""
+    """Bytes of a weight of the model that samples. With LoRA the weights are frozen.
+
+    Other policies are loaded as the policy is, and judges as the reward model.
+    """
     trained = model in learns and model not in config.learn.lora
-    return weight_bytes(config.precision(model), Role.TRAINED if trained else Role.FROZEN)
+    like = "policy" if model in (SOLVER, OTHER_POLICY) else "reward" if model.startswith(JUDGE) else model
+    return weight_bytes(config.precision(like), Role.TRAINED if trained else Role.FROZEN)
 
 
 def learning(config: Config, arm_name: str) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ def test_programs_of_an_agent_make_no_namespace_in_which_they_could_mount_more_m
     reason=f"needs {box.FONTS} with caches; `fc-cache -s` makes them",
 )
 def test_an_application_reads_what_the_system_knows_of_its_fonts_and_not_the_fonts_themselves(world):
-    """Where it reads them, it leaves caches of its own, and takes twice as long to start."""
+    """Where it reads them, it leaves caches of its own, and a reset takes longer."""
     assert run(world, FONTS, {"file": "said", "equals": "0"}) == 1.0
 
 
