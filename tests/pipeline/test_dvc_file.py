@@ -86,7 +86,7 @@ def test_what_an_arm_depends_on_follows_its_switches(arm):
     assert train["judge_model"] == "models/reward"
     assert train["scale"] == ("seed" if switches.advantage == "trajectory" else "signals.advantage_scale")
     assert (train["policy_min"], train["policy_max"]) == ("signals.policy_min", "signals.policy_max")
-    assert train["learner"] == ("learn.reward" if switches.train_reward else "learn.policy")
+    assert train["learner"] == ("learn.reward" if switches.train_reward else "learn.reward.precision")
     assert train["adaptation"] == ("adaptation" if switches.adapt else "seed")
     assert train["adapter"] == ("adapter" if switches.adapt else "policy")
     assert (train["critic"], train["rewrite"]) == (
