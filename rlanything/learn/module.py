@@ -256,8 +256,9 @@ class JointModule(LightningModule):
         two passes. Backward passes stay outside of it: they compute in the formats of the forward ones.
         """
         own = getattr(self.config, name).precision or self.trainer.precision_plugin.precision
-        mixed = own == "bf16-mixed"
-        with torch.autocast(self._place.type, torch.bfloat16, enabled=mixed, cache_enabled=False):
+        if own != "bf16-mixed":
+            return logprobs_of(model)(batch)
+        with torch.autocast(self._place.type, torch.bfloat16, cache_enabled=False):
             return logprobs_of(model)(batch)
 
 
