@@ -200,6 +200,12 @@ class LearnConfig(Section):
         return self.gradient_checkpointing in (True, name)
 
     @property
+    def precisions(self) -> dict[str, Precision]:
+        """`policy` and `reward`, those that have a precision of their own -> which."""
+        found = {"policy": self.policy.precision, "reward": self.reward.precision}
+        return {name: precision for name, precision in found.items() if precision is not None}
+
+    @property
     def lora(self) -> dict[str, LoraConfig]:
         """`policy` and `reward`, those that LoRA trains -> how."""
         found = {"policy": self.policy.lora, "reward": self.reward.lora}

@@ -101,8 +101,7 @@ class Config(Section):
 
     def precision(self, name: str) -> Precision:
         """The number formats of the model `name`: those of its own, where `policy` or `reward` has them."""
-        own = {"policy": self.learn.policy.precision, "reward": self.learn.reward.precision}.get(name)
-        return self.train.precision if own is None else own
+        return self.learn.precisions.get(name, self.train.precision)
 
     @property
     def lora_bases(self) -> dict[str, Checkpoint]:

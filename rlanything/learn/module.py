@@ -255,8 +255,8 @@ class JointModule(LightningModule):
         With `bf16-mixed` it is PyTorch's autocast. That caches no copy of a weight, because an update may come between
         two passes. Backward passes stay outside of it: they compute in the formats of the forward ones.
         """
-        own = getattr(self.config, name).precision or self.trainer.precision_plugin.precision
-        if own != "bf16-mixed":
+        precision = self.config.precisions.get(name, self.trainer.precision_plugin.precision)
+        if precision != "bf16-mixed":
             return logprobs_of(model)(batch)
         with torch.autocast(self._place.type, torch.bfloat16, cache_enabled=False):
             return logprobs_of(model)(batch)

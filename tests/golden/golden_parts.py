@@ -29,8 +29,8 @@ class Parts:
         )
         self.tasks: list[Task] = read_tasks(golden.START / "data" / "tasks" / "train.jsonl")
         self.models = [
-            build.load(config, x, root, Role.FROZEN, "policy")
-            for x in (config.model.policy, config.model.reward, config.model.adapter)
+            build.load(config, getattr(config.model, name), root, Role.FROZEN, name)
+            for name in ("policy", "reward", "adapter")
         ]
         self.chat_models = [build.chat_model(config, *loaded) for loaded in self.models]
         family, prompts = families.family(config), build.prompts(config, root)

@@ -115,13 +115,14 @@ def uncommitted(root: Path) -> list[str]:
 def make_start(folder: Path) -> None:
     """Tasks and trained models; weights are rounded to bfloat16, half the size and the same on every machine."""
     config = parse(compose.compose(OVERRIDES, golden.ROOT))
-    with tempfile.TemporaryDirectory() as name:
-        root = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
         (root / "experiments").symlink_to(golden.ROOT / "experiments")
         tasks.make_tasks(config, root)
         make_models(config, root)
-        for model in (config.model.policy, config.model.reward, config.model.adapter):
-            loaded, tokenizer = build.load(config, model, root, Role.FROZEN, "policy")
+        for name in ("policy", "reward", "adapter"):
+            model = getattr(config.model, name)
+            loaded, tokenizer = build.load(config, model, root, Role.FROZEN, name)
             checkpoint.save(loaded.to(torch.bfloat16), tokenizer, root / model.path)
         for part in ("data", "models"):
             shutil.rmtree(folder / part, ignore_errors=True)

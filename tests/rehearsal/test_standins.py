@@ -114,7 +114,7 @@ def test_the_gui_experiment_gets_models_that_see_and_think(project, begun, monke
             ("reward", config.model.reward),
             ("reward", config.evaluate.judges["Qwen3-VL-32B"]),
         ):
-            model, tokenizer = build.load(config, source, project, Role.FROZEN, "policy")
+            model, tokenizer = build.load(config, source, project, Role.FROZEN, role)
             assert model.config.model_type == "qwen3_vl"
             seen = build.sight(config, role, source, project, model, images)
             chat_model = build.chat_model(config, model, tokenizer, seen)

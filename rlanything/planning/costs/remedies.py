@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rlanything.config import Config, OptimizerConfig, Precision
+from rlanything.config import Config, OptimizerConfig
 from rlanything.engines.placement import SHARDED
 from rlanything.planning.samplers import VLLM
 from rlanything.targets import TARGET
@@ -105,7 +105,7 @@ def _values(setting: Setting) -> tuple[tuple[str, object], ...]:
         (BATCH, config.engine.get("max_batch")),
         (MICRO, config.learn.micro_batch_tokens),
         (AGAIN, config.learn.gradient_checkpointing),
-        (HALF, (config.train.precision, *_own(config).values())),
+        (HALF, (config.train.precision, *config.learn.precisions.items())),
         (SHARD, (config.train.strategy, setting.devices)),
     )
 
@@ -167,16 +167,15 @@ def _halved(setting: Setting, key: str) -> Setting | None:
     return _learn(setting, micro_batch_tokens=tokens)
 
 
-def _own(config: Config) -> dict[str, Precision | None]:
-    """The keys of the models' own precisions, and their values."""
-    return {f"learn.{name}.precision": getattr(config.learn, name).precision for name in ("policy", "reward")}
+def _wider(setting: Setting) -> list[str]:
+    """The models whose own precision would keep them from bfloat16."""
+    return [name for name, precision in setting.config.learn.precisions.items() if precision != NARROW]
 
 
 def _narrow(setting: Setting) -> Setting:
     """The setting with all weights in bfloat16."""
     learn = setting.config.learn
-    wider = [name for name in ("policy", "reward") if getattr(learn, name).precision not in (None, NARROW)]
-    removed = {name: getattr(learn, name).model_copy(update={"precision": None}) for name in wider}
+    removed = {name: getattr(learn, name).model_copy(update={"precision": None}) for name in _wider(setting)}
     return _train(_learn(setting, **removed), precision=NARROW)
 
 
@@ -202,6 +201,6 @@ def _override(start: Setting, end: Setting, key: str, value: object) -> str:
     if key == SHARD:
         return f"{key}={end.config.train.strategy} on {end.devices} devices"
     if key == HALF:
-        removed = [f"{own}=null" for own, given in _own(start.config).items() if given not in (None, NARROW)]
+        removed = [f"learn.{name}.precision=null" for name in _wider(start)]
         return " ".join([f"{key}={end.config.train.precision}", *removed])
     return f"{key}={str(value).lower()}"

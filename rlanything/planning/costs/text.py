@@ -38,8 +38,7 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
 
 def precisions(config: Config) -> str:
     """The precision of the models, and those that `policy` and `reward` have of their own."""
-    given = {name: getattr(config.learn, name).precision for name in ("policy", "reward")}
-    own = [f"{name}: {precision}" for name, precision in given.items() if precision is not None]
+    own = [f"{name}: {precision}" for name, precision in config.learn.precisions.items()]
     return config.train.precision + (f" ({', '.join(own)})" if own else "")
 
 

@@ -63,14 +63,17 @@ def test_layers_are_computed_again_before_weights_lose_precision():
     assert 6 / 5 < times < 10 / 8  # passes to start, and operations; with log-probs that are recomputed
 
 
-def test_bfloat16_is_proposed_for_models_with_a_precision_of_their_own_too(capsys):
+def test_bfloat16_is_proposed_for_models_with_a_precision_of_their_own_too():
     whole = "learn.policy.lora=null", "learn.reward.lora=null", "model.reward.path=Qwen/Qwen2.5-7B-Instruct"
     known = one_gpu(*whole).nearest[0].changes
     found = one_gpu(*whole, "learn.reward.precision=32-true").nearest[0].changes
     assert "train.precision=bf16-true" in known
     assert "train.precision=bf16-true learn.reward.precision=null" in found
+
+
+def test_a_plan_says_which_model_has_a_precision_of_its_own():
     config = parse(compose.compose(["scale=single-gpu", "learn.reward.precision=32-true"], ROOT))
-    assert f"precision {precisions(config)}" == "precision bf16-mixed (reward: 32-true)"
+    assert precisions(config) == "bf16-mixed (reward: 32-true)"
 
 
 def test_one_number_that_is_too_large_is_the_one_that_is_changed():
