@@ -12,15 +12,18 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.files.atomic import remove
 from rlanything.repro import workspace
-from rlanything.repro.difference import Difference, Folder, first_difference
+from rlanything.repro.difference import STAGES, Difference, Folder, first_difference
 from rlanything.repro.pipeline import Output
 from rlanything.repro.provenance_page import divided
 from rlanything.runs import provenance
+from rlanything.runs.machine import kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dvc.api import DVCFileSystem
+
+DATA, MODELS = STAGES[:2]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,12 @@ class Outcome:
     def same(self) -> bool:
         """Whether every output is recorded, and the same."""
         return all(self.outputs.values()) and not self.unclaimed
+
+    @property
+    def other_models(self) -> bool:
+        """Whether the same tasks gave other base models."""
+        differing = {PurePosixPath(path).parts[0] for path, same in self.outputs.items() if not same}
+        return MODELS in differing and DATA not in differing
 
 
 def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep: bool = False) -> Outcome:
@@ -119,6 +128,11 @@ def text(outcome: Outcome) -> str:
         lines.append(f"where they differ cannot be told: {outcome.unknown}")
     if not outcome.same:
         lines += outcome.divided
+    if outcome.other_models:
+        lines.append(
+            "Another kind of processor makes other base models from the same tasks, and all that follows from them is "
+            f"another sample (docs/reproducibility.md#limits). This one: {kind()}"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -26,6 +26,10 @@ SETTINGS = (
     "ATEN_CPU_CAPABILITY",
     "CUBLAS_WORKSPACE_CONFIG",
     "CUDA_VISIBLE_DEVICES",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "NVIDIA_TF32_OVERRIDE",
+    "ONEDNN_MAX_CPU_ISA",
     "WORLD_SIZE",
 )
 """Environment variables that can change results. No others are recorded, because some hold secrets.
@@ -84,6 +88,13 @@ def _holders() -> Mapping[str, list[str]]:
 def _required(name: str) -> list[str]:
     """The requirements that a distribution declares, such as `numpy>=1.17`, without those of its extras."""
     return [text for text in metadata.requires(name) or () if "extra ==" not in text]
+
+
+def kind() -> str:
+    """The processor and the instructions of it that PyTorch uses. Processors of one kind round alike."""
+    import torch
+
+    return f"{cpu_model()} ({torch.backends.cpu.get_cpu_capability()})"
 
 
 def cpu_model() -> str:

@@ -15,6 +15,7 @@ from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.repro import verify, workspace
 from rlanything.repro.pipeline import read_lock
+from rlanything.runs.machine import cpu_model
 
 pytestmark = pytest.mark.integration
 
@@ -251,6 +252,20 @@ def test_a_failing_pipeline_and_one_that_never_ran_are_errors(project, monkeypat
     (project / "dvc.lock").unlink()
     with pytest.raises(ConfigError, match="nothing to verify before `dvc repro` has run"):
         verify.verify(project, None, print)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "told"),
+    [
+        ({"data/tasks": True, "models/policy": False, "runs/full": False}, True),
+        ({"data/tasks": False, "models/policy": False}, False),
+        ({"data/tasks": True, "models/policy": True, "runs/full": False}, False),
+    ],
+)
+def test_where_the_same_tasks_gave_other_base_models_it_names_this_processor(outputs, told):
+    text = verify.text(verify.Outcome(outputs, 9))
+    assert ("Another kind of processor" in text) == told
+    assert (cpu_model() in text) == told
 
 
 def test_an_unknown_revision_is_refused_before_anything_runs(project):
