@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from rlanything.files.reader import read_object
 from rlanything.runs import provenance
 from rlanything.runs.fingerprint import Origin, run_config
 from rlanything.runs.layout import Layout
-from rlanything.runs.machine import RESULTS
+from rlanything.runs.machine import diff_since
 
 MOST = 8
 """How many differences of one part are printed. `--json` prints all."""
@@ -101,12 +100,8 @@ def _same_files(git: Mapping[str, Any] | None, root: Path) -> bool:
 
     It is another one after the results were committed, or the changes that the run was started with.
     """
-    if git is None:
-        return False
-    paths = (".", *(f":(exclude){name}" for name in RESULTS))
-    command = ["git", "-C", str(root), "diff", git["commit"], "--", *paths]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    return done.returncode == 0 and (content_id(done.stdout) if done.stdout else None) == git["diff_sha256"]
+    diff = None if git is None else diff_since(git["commit"], root)
+    return diff is not None and (content_id(diff) if diff else None) == git["diff_sha256"]
 
 
 def same(found: Mapping[str, Any]) -> bool:

@@ -20,6 +20,8 @@ RESULTS = ("dvc.lock", "report", "provenance")
 
 They change while it runs and affect no result, so the diff omits them.
 """
+PROJECT = ("--", ".", *(f":(exclude){name}" for name in RESULTS))
+"""The arguments with which git looks at a project's files."""
 MOST = 1_000_000
 """How many characters of a diff are recorded. The hash is of the whole diff."""
 SETTINGS = (
@@ -116,16 +118,29 @@ def revision(root: Path) -> dict[str, Any] | None:
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:
         return None
-    paths = ("--", ".", *(f":(exclude){name}" for name in RESULTS))
-    diff = _git(root, "diff", "HEAD", *paths) or ""
-    untracked = (_git(root, "ls-files", "--others", "--exclude-standard", *paths) or "").splitlines()
+    diff = diff_since("HEAD", root) or ""
+    untracked = _git(tracked(root), "ls-files", "--others", "--exclude-standard", *PROJECT) or ""
     return {
         "commit": commit.strip(),
         "clean": not diff and not untracked,
         "diff": diff[:MOST],
         "diff_sha256": content_id(diff) if diff else None,
-        "untracked": untracked,
+        "untracked": untracked.splitlines(),
     }
+
+
+def diff_since(commit: str, root: Path) -> str | None:
+    """What git's files of the project at `root` have changed since a commit; None where git cannot tell."""
+    return _git(tracked(root), "diff", commit, *PROJECT)
+
+
+def tracked(root: Path) -> Path:
+    """The project whose files `root` has: itself, or the one in whose ignored folder it lies, such as a workspace.
+
+    Git sees no change in a folder that it ignores.
+    """
+    resolved = root.resolve()
+    return next((p for p in (resolved, *resolved.parents) if _git(p, "check-ignore", "-q", ".") is None), root)
 
 
 def _git(root: Path, *words: str) -> str | None:
