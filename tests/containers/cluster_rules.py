@@ -10,6 +10,7 @@ DIRECTIVES = {
     "job-name": r"[\w-]+",
     "nodes": r"\d+",
     "ntasks": r"\d+",
+    "ntasks-per-node": r"\d+",
     "gpus-per-node": r"(\w+:)?\d+",
     "cpus-per-task": r"\d+",
     "mem": r"\d+[KMGT]",

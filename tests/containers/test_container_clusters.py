@@ -15,11 +15,13 @@ import pytest
 import yaml
 from cluster_rules import directive_problems, directives, manifest_problems
 from container_cases import ROOT, TARGETS, check_command
+from torch.distributed.run import get_args_parser
 
 MANIFESTS = sorted((ROOT / "containers" / "kubernetes").glob("*.yaml"))
 DOCUMENTS = [document for path in MANIFESTS for document in yaml.safe_load_all(path.read_text())]
 JOBS = {document["metadata"]["name"]: document for document in DOCUMENTS if document["kind"] == "Job"}
 BATCH = ROOT / "containers" / "slurm" / "train.sbatch"
+NODES = BATCH.with_name("train-nodes.sbatch")
 
 
 def pod(job: dict[str, Any]) -> dict[str, Any]:
@@ -97,12 +99,19 @@ def test_the_training_keeps_what_it_makes_and_goes_on_after_an_eviction():
     assert container(job)["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 
-def test_the_batch_script_is_bash_and_its_options_are_those_of_sbatch():
-    subprocess.run(["bash", "-n", str(BATCH)], check=True)
-    text = BATCH.read_text()
+@pytest.mark.parametrize(
+    ("script", "asked"),
+    [
+        (BATCH, {"nodes": "1", "ntasks": "1", "gpus-per-node": "1"}),
+        (NODES, {"nodes": "2", "ntasks-per-node": "1", "gpus-per-node": "8"}),
+    ],
+)
+def test_a_batch_script_is_bash_and_its_options_are_those_of_sbatch(script, asked):
+    subprocess.run(["bash", "-n", str(script)], check=True)
+    text = script.read_text()
     assert directive_problems(text) == []
     head = directives(text)
-    assert (head["nodes"], head["ntasks"], head["gpus-per-node"]) == ("1", "1", "1")
+    assert asked.items() <= head.items()
     assert "requeue" in head
     assert head["open-mode"] == "append", "a job that is queued again must not empty its log"
 
@@ -122,11 +131,29 @@ def test_a_wrong_option_is_found(old, new, said):
     assert any(problem.startswith(said) for problem in directive_problems(text.replace(old, new)))
 
 
+SEVERAL = {
+    "SLURM_NNODES": "2",
+    "SLURM_NODEID": "0",
+    "SLURM_JOB_NODELIST": "node-[a-b]",
+    "SLURM_GPUS_ON_NODE": "8",
+}
+"""What Slurm tells a job of two nodes. The batch script runs on the first."""
+SRUN = """
+while [[ $1 == --* ]]; do shift; done
+for ((node = 1; node < ${SLURM_NNODES:-1}; node++)); do SLURM_NODEID=$node "$@" & done
+SLURM_NODEID=0 "$@"
+code=$?; wait; exit $code
+"""
+"""Runs its command once for each node, as for one task a node."""
+HOSTS = '[ "$1" != show ] || printf "%s\\n" node-a node-b'
+
+
 @pytest.fixture
 def cluster(tmp_path) -> Path:
     """A folder with programs that write down how they are called; `srun` runs what it is given, as Slurm's does."""
-    for name, does in (("srun", 'exec "$@"'), ("make", "sleep ${SECONDS_OF_WORK:-0}; exit ${CODE:-0}"),
-                       ("apptainer", ":"), ("scontrol", ":")):  # fmt: skip
+    work = "sleep ${SECONDS_OF_WORK:-0}; exit ${CODE:-0}"
+    for name, does in (("srun", SRUN), ("make", work), ("torchrun", work), ("apptainer", ":"),
+                       ("scontrol", HOSTS)):  # fmt: skip
         words = f'printf "%s\\n" "{name} $*" >> "{tmp_path}/calls"'
         (tmp_path / name).write_text(f"#!/bin/bash\n{words}\n{does}\n")
         (tmp_path / name).chmod(0o755)
@@ -134,7 +161,7 @@ def cluster(tmp_path) -> Path:
 
 
 def environment(cluster: Path, **more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("SCALE", "SET", "IMAGE")}
+    kept = {name: value for name, value in os.environ.items() if name not in ("SCALE", "SET", "IMAGE", "ARM")}
     path = f"{cluster}{os.pathsep}{os.environ['PATH']}"
     return {**kept, "PATH": path, "SLURM_SUBMIT_DIR": str(cluster), "SLURM_JOB_ID": "7", **more}
 
@@ -159,16 +186,19 @@ def test_the_batch_script_runs_in_an_image(cluster):
     )
 
 
-def test_the_batch_script_is_queued_again_before_its_time_is_up(cluster):
+@pytest.mark.parametrize(("script", "more"), [(BATCH, {}), (NODES, SEVERAL)])
+def test_a_batch_script_is_queued_again_before_its_time_is_up(cluster, script, more):
     work = subprocess.Popen(
-        ["bash", str(BATCH)], env=environment(cluster, SECONDS_OF_WORK="30"), start_new_session=True
+        ["bash", str(script)], env=environment(cluster, SECONDS_OF_WORK="30", **more), start_new_session=True
     )
     try:
         deadline = time.monotonic() + 20
-        while not (cluster / "calls").exists() or len(calls(cluster)) < 2:
+        while not (cluster / "calls").exists() or not any(
+            x.startswith(("make ", "torchrun ")) for x in calls(cluster)
+        ):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert directives(BATCH.read_text())["signal"].startswith("B:USR1@"), "Slurm signals the shell alone"
+        assert directives(script.read_text())["signal"].startswith("B:USR1@"), "Slurm signals the shell alone"
         work.send_signal(signal.SIGUSR1)
         assert work.wait(timeout=20) == 0
         assert calls(cluster)[-1] == "scontrol requeue 7"
@@ -176,10 +206,38 @@ def test_the_batch_script_is_queued_again_before_its_time_is_up(cluster):
         os.killpg(work.pid, signal.SIGKILL)
 
 
-def test_outside_slurm_the_script_says_how_to_start_it(cluster):
-    left = {name: value for name, value in environment(cluster).items() if name != "SLURM_SUBMIT_DIR"}
-    done = subprocess.run(["bash", str(BATCH)], env=left, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_script_for_several_nodes_starts_one_launch_on_each_with_its_own_rank(cluster, code):
+    done = subprocess.run(
+        ["bash", str(NODES)], env=environment(cluster, CODE=str(code), **SEVERAL), check=False
+    )
+    assert done.returncode == code
+    launched = [line.split()[1:] for line in calls(cluster) if line.startswith("torchrun ")]
+    args = [get_args_parser().parse_args(words) for words in launched]
+    assert sorted(one.node_rank for one in args) == [0, 1]
+    assert {(one.nnodes, one.nproc_per_node, one.master_addr, one.master_port) for one in args} == {
+        ("2", "8", "node-a", 20007)
+    }
+    for one in args:
+        assert (one.module, one.training_script) == (True, "rlanything")
+        check_command(["rlanything", *one.training_script_args])
+
+
+def test_the_script_for_several_nodes_runs_another_arm_in_an_image(cluster):
+    run = environment(cluster, IMAGE="gpu.sif", ARM="policy", **SEVERAL)
+    subprocess.run(["bash", str(NODES)], env=run, check=True)
+    inside = [line for line in calls(cluster) if line.startswith("apptainer ")]
+    assert len(inside) == 2
+    assert all(
+        f"exec --nv --bind {cluster}:/app --pwd /app gpu.sif bash -c exec torchrun" in x for x in inside
+    )
+
+
+@pytest.mark.parametrize(("script", "more"), [(BATCH, {}), (NODES, SEVERAL)])
+def test_outside_slurm_a_script_says_how_to_start_it(cluster, script, more):
+    left = {name: value for name, value in environment(cluster, **more).items() if name != "SLURM_SUBMIT_DIR"}
+    done = subprocess.run(["bash", str(script)], env=left, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "sbatch containers/slurm/train.sbatch" in done.stderr
+    assert f"sbatch containers/slurm/{script.name}" in done.stderr
     assert shutil.which("make", path=str(cluster))
     assert not (cluster / "calls").exists()
