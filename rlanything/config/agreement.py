@@ -43,6 +43,11 @@ def _waits_for_environments(config: Config) -> None:
             f"executor.timeout_s = {longest:g}: must be above rollout.timeout_s = {limit:g}, or a worker whose "
             "environment hangs is ended before the episode is"
         )
+    if config.train.processes > 1 and config.train.timeout_s <= longest:
+        raise ValueError(
+            f"train.timeout_s = {config.train.timeout_s:g}: must be above executor.timeout_s = {longest:g}, or a "
+            "worker that hangs in one process of a run ends the others, which wait for it"
+        )
 
 
 def _brief(number: float) -> str:

@@ -6,9 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from rlanything.config.executor import Seconds
 from rlanything.config.section import Named, Positive, Precision, Section
 
 MOST_STALE = 1
+TIMEOUT_S = 3600.0
+"""Twice what a worker that hangs may take by default, so that the other processes of its run wait for it."""
 
 
 class TrainConfig(Section):
@@ -29,6 +32,8 @@ class TrainConfig(Section):
     """Processes of one node, each with an accelerator of its own."""
     nodes: Positive = 1
     """Machines that share a run. They all need the project's folder."""
+    timeout_s: Seconds = TIMEOUT_S
+    """How long a process of a run waits for the others of it, wherever they exchange something."""
     staleness: Annotated[int, Field(ge=0)] = 0
     """How many iterations older the weights are that sample a batch than those that learn from it."""
     save_rollouts: bool = True

@@ -13,6 +13,7 @@ frozen ones as well would take more memory, because the whole copy would still b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import MethodType
@@ -79,12 +80,16 @@ class Sharding(ModelParallelStrategy):
     numbers the weights of all models together. So it cannot read the second optimizer of another strategy's checkpoint,
     nor one that has not made a step.
 
-    offload: each process keeps its parts in the host's memory, and steps the optimizers there.
+    offload: each process keeps its parts in the host's memory, and steps the optimizers there. timeout: how long the
+    processes wait for each other.
     """
 
-    def __init__(self, processes: int, *, offload: bool = False) -> None:
+    def __init__(self, processes: int, *, offload: bool = False, timeout: timedelta) -> None:
         super().__init__(
-            data_parallel_size=processes, tensor_parallel_size=1, save_distributed_checkpoint=False
+            data_parallel_size=processes,
+            tensor_parallel_size=1,
+            save_distributed_checkpoint=False,
+            timeout=timeout,
         )
         self._offload = offload
 

@@ -6,6 +6,7 @@ import io
 import logging
 import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins import Precision as LightningPrecision
-from lightning.pytorch.strategies import Strategy
+from lightning.pytorch.strategies import DDPStrategy, Strategy
 
 from rlanything.config import Precision, TrainConfig
+from rlanything.config.training import TIMEOUT_S
 from rlanything.engines.placement import SHARDED
 from rlanything.learn.sharding import Sharding
 
@@ -64,7 +66,9 @@ def make_trainer(
     return Trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
-        strategy=make_strategy(config.strategy, config.processes, offload=config.offload),
+        strategy=make_strategy(
+            config.strategy, config.processes, offload=config.offload, timeout_s=config.timeout_s
+        ),
         devices=config.devices,
         num_nodes=config.nodes,
         callbacks=list(callbacks),
@@ -77,11 +81,16 @@ def make_trainer(
     )
 
 
-def make_strategy(name: str, processes: int, *, offload: bool = False) -> Strategy | str:
-    """The strategy for Lightning, of all processes of a run. offload: see `Sharding`.
+def make_strategy(
+    name: str, processes: int, *, offload: bool = False, timeout_s: float = TIMEOUT_S
+) -> Strategy | str:
+    """The strategy for Lightning, of all processes of a run, which wait `timeout_s` for each other.
 
-    DDP must allow unused parameters: each backward pass uses one of the two models.
+    offload: see `Sharding`. DDP must allow unused parameters: each backward pass uses one of the two models.
     """
+    wait = timedelta(seconds=timeout_s)
     if name == SHARDED:
-        return Sharding(processes, offload=offload)
-    return "ddp_find_unused_parameters_true" if processes > 1 and name in ("auto", "ddp") else name
+        return Sharding(processes, offload=offload, timeout=wait)
+    if processes > 1 and name in ("auto", "ddp"):
+        return DDPStrategy(find_unused_parameters=True, timeout=wait)
+    return name

@@ -10,10 +10,12 @@ Environments round nothing, so their answers are the same everywhere.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from typing import TypeVar
 
 from rlanything.core.errors import MachineError
@@ -30,11 +32,17 @@ LOST = (
     "another process of this run has ended or cannot be reached; its own output, and the summary of torchrun, say why. "
     "Published iterations are kept: the same command goes on from there"
 )
+LATE = (
+    "another process of this run did not come within train.timeout_s: it is slow, or it hangs. Published iterations "
+    "are kept: the same command goes on from there, with a larger train.timeout_s too"
+)
+_TIMED_OUT = re.compile(r"[Tt]imed out waiting|collective operation timeout")
+"""The words of gloo and of NCCL."""
 
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Raise `MachineError` where a collective in the block fails because another process of the run is gone."""
+    """Raise `MachineError` where a collective in the block fails because another process of the run is gone or late."""
     try:
         yield
     except RuntimeError as error:
@@ -43,7 +51,8 @@ def together() -> Iterator[None]:
         from torch.distributed import DistError
 
         if isinstance(error, DistError) or "gloo" in str(error):
-            raise MachineError(f"{LOST} ({str(error).partition('. ')[0]})") from None
+            why = LATE if _TIMED_OUT.search(str(error)) else LOST
+            raise MachineError(f"{why} ({str(error).partition('. ')[0]})") from None
         raise
 
 
@@ -56,14 +65,15 @@ def divided() -> bool:
     return processes.is_available() and processes.is_initialized()
 
 
-def wait_for_all() -> None:
+def wait_for_all(timeout_s: float) -> None:
     """Return when every process of the run has come here. Where nothing was divided yet, they are connected first.
 
-    Raises `MachineError` when another one has ended."""
+    timeout_s: how long they wait for each other from then on. Raises `MachineError` when another one has ended.
+    """
     import torch.distributed as processes
 
     if not processes.is_initialized():
-        processes.init_process_group("gloo")
+        processes.init_process_group("gloo", timeout=timedelta(seconds=timeout_s))
     with together():
         processes.barrier()
 

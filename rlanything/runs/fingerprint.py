@@ -69,13 +69,13 @@ def made_from(config: Config, root: Path, arm: str) -> Origin:
 def run_config(config: Config, arm: str) -> dict[str, Any]:
     """The part of the configuration that decides the results of the arm's run.
 
-    Left out: other arms, workers, the executor, loggers, sections that only other stages read, how an endpoint is
-    asked, and where the servers of an engine are."""
+    Left out: other arms, workers, how long processes wait, the executor, loggers, sections that only other stages read,
+    how an endpoint is asked, and where the servers of an engine are."""
     relevant = config.model_dump(
         mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks", "endpoints", "executor"}
     )
     relevant |= _endpoints(config, arm)
-    for name in ("workers", "loggers"):
+    for name in ("workers", "timeout_s", "loggers"):
         relevant["train"].pop(name)
     if relevant["engine"][TARGET].endswith(f".{SERVERS}"):
         relevant["engine"] = {key: x for key, x in relevant["engine"].items() if key not in SERVED}

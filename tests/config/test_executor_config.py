@@ -24,6 +24,7 @@ REFUSED = {
     'executor=ray executor.address="ray://head:10001"': r"Addresses of Ray's client \(ray://\) are not supported",
     "executor=processes executor.patience_s=2000": r"patience_s = 2000 must be below timeout_s = 1800",
     "executor=processes executor.timeout_s=50": r"timeout_s = 50: must be above rollout.timeout_s = 60",
+    "train.devices=2 train.timeout_s=1800": r"train.timeout_s = 1800: must be above executor.timeout_s = 1800",
     "env.timeout=61": r"env.timeout = 61: must be at most rollout.timeout_s = 60",
     "env=web rollout.timeout_s=30": r"env.timeout = 45: must be at most rollout.timeout_s = 30",
     "executor=ray executor.cpus=-1": r"executor.cpus = -1",
@@ -41,6 +42,12 @@ def test_where_environments_run_is_no_part_of_a_run():
     inline, ray = (parse(compose.compose([f"executor={form}"], ROOT)) for form in ("inline", "ray"))
     assert inline.executor != ray.executor
     assert run_config(inline, "full") == run_config(ray, "full")
+
+
+def test_how_long_processes_wait_for_each_other_is_no_part_of_a_run():
+    short, long = (parse(compose.compose([f"train.timeout_s={s}"], ROOT)) for s in (60, 7200))
+    assert short.train.processes == 1, "alone it waits for nobody"
+    assert run_config(short, "full") == run_config(long, "full")
 
 
 def test_where_servers_of_models_are_is_no_part_of_a_run():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import time
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 
@@ -15,10 +17,11 @@ from torch.multiprocessing import ProcessRaisedException, start_processes
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, JudgeConfig
+from rlanything.core.errors import MachineError
 from rlanything.core.types import Direction, Status
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.rollout import Assignment, Sampling
-from rlanything.loop.share import shared
+from rlanything.loop.share import shared, together
 from rlanything.rewards.step_votes.judge import Judge
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
@@ -97,6 +100,26 @@ def test_processes_that_divide_rollouts_votes_and_rewrites_all_get_what_one_gets
 def test_an_error_in_one_process_ends_all_of_them(folders):
     with pytest.raises(ProcessRaisedException, match="the model diverged"):
         launched(2, next(folders), [0, UNSAYABLE])
+
+
+def late(rank, world, folder):
+    """The second process comes too late. What the first one says goes to a file."""
+    processes.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world, timeout=timedelta(seconds=1)
+    )
+    if rank:
+        time.sleep(3)
+        return
+    with pytest.raises(MachineError) as told, together():
+        shared([1, 2], list)
+    (folder / "told").write_text(str(told.value))
+
+
+def test_a_process_that_comes_too_late_is_not_called_dead(tmp_path):
+    start_processes(late, (2, tmp_path), nprocs=2, start_method="fork")
+    told = (tmp_path / "told").read_text()
+    assert "did not come within train.timeout_s" in told
+    assert "has ended" not in told
 
 
 @given(st.lists(st.integers()))

@@ -99,6 +99,7 @@ TRAIN: dict[str, Row] = {
         ours("the paper names nodes, and not their devices"),
     ),
     "train.nodes": row(ours("C.1: 8 nodes for ALFWorld, 4 for coding, 12 for OSWorld")),
+    "train.timeout_s": row(ours("changes no result")),
     "train.staleness": row(
         ours("in Alg. 1 the current policy samples; 1 lets sampling and learning overlap")
     ),
