@@ -192,7 +192,16 @@ def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
 
 
 @pytest.mark.long
-def test_four_desktops_act_side_by_side(desktop):
+def test_four_desktops_act_side_by_side(desktop, monkeypatch):
+    pool, at_once = desktop._pool, []
+    take = pool.take
+
+    def counted(**named):
+        world = take(**named)
+        at_once.append(pool._taken)
+        return world
+
+    monkeypatch.setattr(pool, "take", counted)
     made = [small_task("terminal-make", "evaluator1", row) for row in range(4)]
     expert = {one.instruction: desktop.expert(one) for one in made}
 
@@ -207,6 +216,7 @@ def test_four_desktops_act_side_by_side(desktop):
         [Assignment(i, one, 1) for i, one in enumerate(made)], Sampling(0, "act", 0, 1.0, 6)
     )
     assert [(one.status, one.error, one.outcome) for one in played] == [(Status.OK, "", 1)] * 4
+    assert max(at_once) == 4
 
 
 @pytest.mark.long
