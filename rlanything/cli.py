@@ -1,6 +1,7 @@
 """The command line. What a command needs is imported when it runs, so that `rlanything --help` answers at once.
 
-Exit codes: 0 done; 2 the input or the machine does not allow it, in one message; 130 interrupted.
+Exit codes: 0 done; 1 what was compared differs; 2 the input or the machine does not allow it, in one message; 130
+interrupted; 141 the reader of the output closed it, so that nobody may have read the verdict.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import errno
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +46,7 @@ def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 128 + signal.SIGPIPE
     except OSError as error:
         if args.traceback:
             raise

@@ -102,7 +102,7 @@ class AdaptationConfig(Section):
     """1: a summary of each failed rollout. 2: first one of each of its marked steps, then of the rollout."""
     temperature: Rate = 0.8
     max_tokens: Positive = 8192
-    attempts: Positive = 8
+    attempts: Annotated[int, Field(gt=0, le=1000)] = 8
     """Replies sampled for a slot before its proposal is given up as invalid for this iteration."""
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ class TrainConfig(Section):
     """How long, and how many seeds of each arm run side by side."""
 
     iterations: Positive
-    seeds: Positive = 1
+    seeds: Annotated[int, Field(gt=0, le=1000)] = 1
     workers: Positive = 1
     """Processes at once inside a stage; does not change any result."""
     precision: Precision = "bf16-mixed"

@@ -23,6 +23,11 @@ def safe(text: str) -> str:
     return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
 
 
+def safe_lines(text: str) -> str:
+    """`text` made safe, with its line breaks."""
+    return "\n".join(map(safe, text.split("\n")))
+
+
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 

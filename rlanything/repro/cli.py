@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe_lines
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -97,6 +98,7 @@ def _add_difference(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _difference(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.cli.output import print_text
     from rlanything.repro import difference
 
     trees = difference.folders(args.first, args.second)
@@ -104,7 +106,7 @@ def _difference(args: argparse.Namespace) -> int:
     count = len(trees[0].names())
     if not found and not count:
         raise ConfigError(f"{args.first}, {args.second}: neither has results to compare")
-    print(found or f"the same {count} files, byte for byte")
+    print_text(f"{safe_lines(str(found))}\n" if found else f"the same {count} files, byte for byte\n")
     return 1 if found else 0
 
 
@@ -123,23 +125,23 @@ def _add_verify(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.cli.output import print_text
     from rlanything.repro import verify
 
     outcome = verify.verify(
         args.root.resolve(), args.revision, lambda words: print(words, flush=True), keep=args.keep
     )
-    print(verify.text(outcome), end="")
+    print_text(safe_lines(verify.text(outcome)))
     return 0 if outcome.same else 1
 
 
 def _provenance(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.cli.output import json_text, print_text
     from rlanything.repro import provenance_page
 
     root = args.root.resolve()
     found = provenance_page.page(provenance_page.arm_of(args.run_name, root), _config(args, root), root)
-    print(
-        json.dumps(found, indent=2, ensure_ascii=False) if args.json else provenance_page.text(found), end=""
-    )
+    print_text(json_text(found) if args.json else safe_lines(provenance_page.text(found)))
     return 1 if args.exit_code and not provenance_page.same(found) else 0
 
 

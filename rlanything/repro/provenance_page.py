@@ -100,7 +100,9 @@ def _same_files(git: Mapping[str, Any] | None, root: Path) -> bool:
 
     It is another one after the results were committed, or the changes that the run was started with.
     """
-    diff = None if git is None else diff_since(git["commit"], root)
+    if git is None:
+        return False
+    diff = diff_since(git["commit"], root)
     return diff is not None and (content_id(diff) if diff else None) == git["diff_sha256"]
 
 

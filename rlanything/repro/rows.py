@@ -13,6 +13,12 @@ from rlanything.repro.stored import StoredRun
 
 SPENT = ("policy_tokens", "reward_tokens")
 RECORDS = ("rollouts", "tests", CRITICS)
+PANEL = "panel/"
+"""Prefix of what is measured on panels."""
+ROW = ("iteration", "tokens_before", "accepted_total")
+"""What every row has. The last one has only panels besides: its iteration only measures."""
+NOT_REPLAYED = ("policy/", "reward/", PANEL, "endpoint/", "staleness")
+"""Beginnings of metrics that need weights, panels, endpoints or the clock of a run."""
 TAUGHT = {"policy/": "policy_trajectories", "reward/": "reward_steps"}
 """Prefix of the metrics of a model's updates -> the metric that says how much it was taught in the iteration."""
 
@@ -31,13 +37,15 @@ def first_gap(run: StoredRun, config: Config) -> str:
         range(iterations + 2)
     ):  # before each iteration, and after the last
         return f"the buffer has snapshots {list(run.buffers.iterations)}, and not 0 to {iterations + 1}"
-    return _file_problem(run) or _row_problem(run)
+    return _file_problem(run) or _change_problem(run) or _row_problem(run)
 
 
 def _file_problem(run: StoredRun) -> str:
     """Records of an iteration that the run does not have. The last one only measures, so its files are empty."""
     last = run.iterations.stop
     for name in RECORDS:
+        if odd := run.unnumbered(name):
+            return f"{run.folder / name / odd}: no iteration writes a file of this name"
         for iteration in run.recorded(name):
             path = run.file(iteration, name)
             if iteration > last:
@@ -47,8 +55,23 @@ def _file_problem(run: StoredRun) -> str:
     return ""
 
 
+def _change_problem(run: StoredRun) -> str:
+    """A change of the buffer in the last iteration, which only measures, or after it."""
+    last = run.iterations.stop
+    for event in run.buffers.events:
+        if event.iteration >= last:
+            return (
+                f"the buffer has an event of iteration {event.iteration} (slot {event.slot}), and tasks change in "
+                f"iterations 0 to {last - 1}"
+            )
+    before, after = (run.buffers.at(iteration).digest for iteration in (last, last + 1))
+    if before != after:
+        return f"snapshot {last + 1} is not snapshot {last}, and iteration {last} only measures"
+    return ""
+
+
 def _row_problem(run: StoredRun) -> str:
-    """The first row that is not at its place, lacks a metric, or whose tokens are not the sum of those before it.
+    """The first row that is not at its place, has or lacks a metric, or whose tokens are not the sum of those before.
 
     A key that no row has is of a later version.
     """
@@ -70,6 +93,9 @@ def _row_problem(run: StoredRun) -> str:
                 )
         tokens += sum(int(row.get(key) or 0) for key in SPENT)
     accepted, last = run.buffers.latest.accepted, run.metrics[-1]
+    for key in last:
+        if key not in ROW and not key.startswith(PANEL):
+            return f"the last row of metrics.jsonl has {key}, and its iteration only measures"
     if "accepted_total" in known and last.get("accepted_total") != accepted:
         found = last.get("accepted_total")
         return f"the last row of metrics.jsonl: accepted_total is {found}, and not {accepted}"

@@ -31,6 +31,7 @@ from rlanything.loop.rollout import Assignment, Sampling
 Record = TypeVar("Record")
 ASKED = (EventKind.PROPOSED, EventKind.INVALID)
 _RECORDS = re.compile(r"iter_(\d{4,9})\.jsonl\.gz")
+_ALIKE = re.compile(r"iter_.*\.jsonl\.gz", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,12 @@ class StoredRun:
         """The iterations that have records `name`, ascending."""
         found = (self._live or DISK).names(self.folder / name)
         return sorted(int(match[1]) - 1 for match in map(_RECORDS.fullmatch, found) if match)
+
+    def unnumbered(self, name: str) -> str:
+        """The first file of records `name` whose name is not that of an iteration, as no run writes it; '' for none."""
+        known = {self.file(iteration, name).name for iteration in self.recorded(name) if iteration >= 0}
+        found = (self._live or DISK).names(self.folder / name)
+        return min((file for file in found if _ALIKE.fullmatch(file) and file not in known), default="")
 
     def file(self, iteration: int, name: str) -> Path:
         """The file with the records `name` of an iteration."""

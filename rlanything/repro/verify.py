@@ -60,8 +60,8 @@ def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep
 
     If all outputs are the same, the copy is removed, unless `keep` is set. One that stays is not used again.
     """
-    copy = workspace.from_revision(root, revision) if revision else workspace.from_disk(root)
-    known = divided_arms(copy.root if revision else root)  # before the run writes records of its own
+    copy = workspace.from_disk(root) if revision is None else workspace.from_revision(root, revision)
+    known = divided_arms(root if revision is None else copy.root)  # before the run writes records of its own
     for line in known:
         say(line)
     say(f"the pipeline runs in {copy.root}; interrupted, the same command goes on there")

@@ -140,7 +140,9 @@ def tracked(root: Path) -> Path:
     Git sees no change in a folder that it ignores.
     """
     resolved = root.resolve()
-    return next((p for p in (resolved, *resolved.parents) if _git(p, "check-ignore", "-q", ".") is None), root)
+    return next(
+        (p for p in (resolved, *resolved.parents) if _git(p, "check-ignore", "-q", ".") is None), root
+    )
 
 
 def _git(root: Path, *words: str) -> str | None:

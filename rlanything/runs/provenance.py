@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pydantic import BaseModel
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.ids import content_id
+from rlanything.core.printable import safe
 from rlanything.core.records.provenance import Record, Starts, problem
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
@@ -113,6 +115,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
             f"{path}: schema {found.get('schema')!r}; this version reads {TOGETHER} and {SCHEMA}"
         )
     _check(path, found, Record)
+    _check_values(path, found)
     if found["arm"] != arm:
         raise ConfigError(f"{path}: it is the record of arm {found['arm'][:40]!r}")
     if found["schema"] == TOGETHER:
@@ -133,6 +136,16 @@ def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 def _check(path: Path, found: Mapping[str, Any], form: type[BaseModel]) -> None:
     if wrong := problem(found, form):
         raise ConfigError(f"{path}: {wrong}")
+
+
+def _check_values(path: Path, found: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` for numbers that are not finite."""
+    try:
+        content_id(found)
+    except ValueError as error:
+        odd = (f"{k} = {x}" for k, x in flat(found).items() if isinstance(x, float) and not isfinite(x))
+        wrong = safe(next(odd, str(error)))
+        raise ConfigError(f"{path}: no record holds such a value ({wrong})") from None
 
 
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:

@@ -60,7 +60,9 @@ def _run(config: Config, root: Path, arm: str) -> None:
         divisions.correct(live, origin.key, lambda seed: _intact(folders[seed]))
     _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if config.train.processes > 1:
-        wait_for_all(config.train.timeout_s)  # whoever is late still asks the live folder which seeds are finished
+        wait_for_all(
+            config.train.timeout_s
+        )  # whoever is late still asks the live folder which seeds are finished
     if not first_process():
         return
     hashes.forget()

@@ -149,6 +149,16 @@ def test_unknown_names_offer_the_nearest(project, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
+def test_an_empty_revision_and_one_that_is_no_commit_are_refused(project):
+    for name in (":full/seed-0", ":"):
+        with pytest.raises(
+            TaskBufferError, match="no revision before the colon|revision before the colon is empty"
+        ):
+            find(name, project)
+    with pytest.raises(TaskBufferError, match=r"revision HEAD\^\{tree\}: it is no commit"):
+        find("HEAD^{tree}:full/seed-0", project)
+
+
 def test_a_workspace_has_no_revisions_and_does_not_read_those_of_its_project(project):
     space = project / ".rla" / "bold"
     write_house(space)

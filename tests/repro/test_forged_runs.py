@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from replay_cases import RUN, copied, edit, problem
+from stage_cases import small
 
 from rlanything.cli import main
+from rlanything.repro.rows import first_gap
+from rlanything.repro.stored import StoredRun
 
 pytestmark = pytest.mark.integration
 
@@ -88,6 +96,62 @@ def test_rollouts_of_no_iteration_are_named(root, number, says):
     folder = root / RUN / "rollouts"
     shutil.copy(folder / "iter_0001.jsonl.gz", folder / f"iter_{number:04d}.jsonl.gz")
     assert f"iter_{number:04d}.jsonl.gz: {says}" in problem(root)
+
+
+@pytest.mark.parametrize("name", ["iter_0000.jsonl.gz", "iter_00001.jsonl.gz", "iter_x.jsonl.gz"])
+def test_a_file_of_rollouts_that_no_iteration_writes_is_named(root, name):
+    folder = root / RUN / "rollouts"
+    shutil.copy(folder / "iter_0001.jsonl.gz", folder / name)
+    assert problem(root).endswith(f"{name}: no iteration writes a file of this name")
+
+
+def test_a_change_of_tasks_in_the_iteration_that_only_measures_is_named(root):
+    run = StoredRun(root / RUN)
+    real = run.buffers
+    late = replace(real.events[-1], iteration=2)
+    forged = {
+        "events": (*real.events, late),
+        "at": real.at,
+        "iterations": real.iterations,
+        "latest": real.latest,
+    }
+    run.__dict__["buffers"] = SimpleNamespace(**forged)
+    assert first_gap(run, small()).startswith(
+        f"the buffer has an event of iteration 2 (slot {late.slot}), and tasks"
+    )
+    forged |= {"events": real.events, "at": lambda n: SimpleNamespace(digest=str(n))}
+    run.__dict__["buffers"] = SimpleNamespace(**forged)
+    assert first_gap(run, small()) == "snapshot 3 is not snapshot 2, and iteration 2 only measures"
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "says"),
+    [
+        (2, "accuracy", "the last row of metrics.jsonl has accuracy, and its iteration only measures"),
+        (
+            1,
+            "accepted_accuracy",
+            "iteration 1, metrics: accepted_accuracy is stored, and no iteration computes it",
+        ),
+    ],
+)
+def test_a_metric_that_the_loop_did_not_compute_is_named(root, row, key, says):
+    path = root / RUN / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert key not in rows[row]
+    rows[row][key] = 1.0
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    assert problem(root) == says
+
+
+def test_a_reader_that_closes_the_output_does_not_make_a_difference_a_success(root):
+    edit(root, 0, surer_than_sure)
+    words = f"{shlex.quote(sys.executable)} -m rlanything --root {shlex.quote(str(root))} replay full"
+    script = f"{words} >/dev/null; echo $?; {words} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    whole, closed = map(int, done.stdout.split())
+    assert whole == 1
+    assert closed in (1, 141), "1 where it wrote before the pipe was closed"
 
 
 def test_a_seed_of_the_record_that_is_gone_is_named(root, capsys):

@@ -289,3 +289,24 @@ def test_the_revision_of_a_folder_that_git_ignores_is_that_of_its_project(tmp_pa
     (tmp_path / "new.py").write_text("")
     assert revision(workspace) == revision(tmp_path)
     assert "+2" in revision(workspace)["diff"]
+
+
+@pytest.mark.parametrize(("value", "says"), [("NaN", "x = nan"), ("-Infinity", "x = -inf")])
+def test_a_value_that_no_record_holds_is_refused_with_its_key(project, value, says):
+    path = project / "provenance" / "full.json"
+    path.write_text(path.read_text().replace('"arm"', f'"x": {value}, "arm"', 1))
+    with pytest.raises(ConfigError, match=f"full.json: no record holds such a value .*{says}"):
+        provenance.read(project, ARM)
+
+
+def test_words_of_a_record_cannot_move_the_cursor(project, capsys):
+    path = project / "provenance" / "full.json"
+    record = json.loads(path.read_text())
+    panel = next(iter(record["panels"]))
+    record["panels"]["\x1b[2J\u202e\x9b"] = record["panels"][panel]
+    path.write_text(json.dumps(record))
+    for words in ([], ["--json"]):
+        ask(project, ARM, *words)
+        printed = capsys.readouterr().out
+        assert panel in printed
+        assert printed.replace("\n", "").isprintable()

@@ -187,6 +187,19 @@ def test_only_and_exit_code(here, capsys):
     capsys.readouterr()
 
 
+def test_refused_rewrites_of_one_run_are_no_difference_of_equal_buffers(here, monkeypatch):
+    """A reply that is no rewrite leaves no trace in the buffer, and an event in the run."""
+    page = diff("full/seed-0", only="rejected")
+    row = {
+        **page["slots"][0],
+        "patch": {"kept": 1, "gone": [], "versions": [], "tried_gone": [], "tried_new": []},
+    }
+    monkeypatch.setattr(commands, "diff", lambda *names, **options: {**page, "only": None, "slots": [row]})
+    assert command("diff", "full/seed-0@0", "full/seed-0@0", "--exit-code") == 0
+    row["patch"]["tried_new"] = ["aa"]
+    assert command("diff", "full/seed-0@0", "full/seed-0@0", "--exit-code") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

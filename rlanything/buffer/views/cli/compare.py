@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,8 @@ def _two_ways(args: argparse.Namespace, place: Output | None) -> bool:
     only = args.only.replace("-", " ")
     listed = args.exit_code or not args.stat  # the counts do not tell every difference
     page = commands.diff(*args.names, only=only, by=args.by, details=listed, root=args.root)
-    differs = bool(page["slots"])
+    # The record of one run may have refused rewrites where the buffers are the same.
+    differs = any(args.only or _changes(row["patch"]) for row in page["slots"] or ())
     if args.stat:
         page["slots"] = None
     if place is not None:
@@ -84,6 +86,11 @@ def _two_ways(args: argparse.Namespace, place: Output | None) -> bool:
     else:
         print_page(page, diff_text, args.json)
     return differs
+
+
+def _changes(patch: Mapping[str, Any]) -> bool:
+    """Whether a slot's patch changes anything."""
+    return any(value for key, value in patch.items() if key != "kept")
 
 
 def _three_ways(args: argparse.Namespace, place: Output | None) -> bool:

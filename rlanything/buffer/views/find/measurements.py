@@ -43,7 +43,7 @@ def rollout_files(run: RunBuffer) -> dict[int, Path]:
     """Iteration -> the file of its rollouts, if it was kept."""
     folder = (run.folder.parent if run.folder.name == FOLDER else run.folder) / "rollouts"
     names = set(run.files.names(folder))
-    numbered = ((n - 1, f"iter_{n:04d}.jsonl.gz") for n in run.iterations)
+    numbered = ((n - 1, f"iter_{n:04d}.jsonl.gz") for n in run.iterations if n > 0)
     return {iteration: folder / name for iteration, name in numbered if name in names}
 
 

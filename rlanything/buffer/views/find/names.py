@@ -79,7 +79,7 @@ def _on_disk(base: str, path: Path, iteration: int | None, root: Path, prefer: s
 
 def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> Source:
     where, colon, rest = base.partition(":")
-    if colon and (within := project(where, root)) is not None:
+    if colon and where and (within := project(where, root)) is not None:
         raise TaskBufferError(f"no run {rest!r} in {where}; {nearest(rest, run_names(within))}")
     made = run_names(root)
     if (kept := kept_in(root)) != root.resolve():
@@ -93,6 +93,10 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
     if not revisions:
         raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}{none}")
     revision, _, rest = base.partition(":")
+    if not revision:
+        raise TaskBufferError(
+            f"{base!r}: the revision before the colon is empty; for the project on disk name {rest!r}"
+        )
     at = Revision(root, revision)
     try:
         runs = at.runs

@@ -29,7 +29,7 @@ def on_disk(name: str, root: Path) -> Path | None:
         if path.exists():
             return path
     where, colon, rest = name.partition(":")
-    within = project(where, root)
+    within = project(where, root) if where else None  # "" would be the project itself
     if within is not None:
         return on_disk(rest, within) if colon and rest else _folder(within / RUNS) or _training("", within)
     return _training(name, root)

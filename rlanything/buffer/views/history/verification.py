@@ -186,12 +186,18 @@ def _request(event: Event, rule: AcceptanceRule) -> None:
 
 def _rollouts(state: _Run) -> int:
     groups = 0
+    tried = {(e.iteration, e.slot, e.task.task_id) for e in state.events if e.kind in _DECIDED and e.task}
     for iteration, path in rollout_files(state.run).items():
         heads = state.heads.get(iteration, {})
         for m in read_measurements(state.run, iteration, path):
             if not m.proposal and heads and heads.get(m.slot) != m.task_id:
                 problem = f"slot {m.slot}: rollouts of task {m.task_id[:12]}, but the slot had"
                 raise TaskBufferError(f"{path}, {problem} {heads.get(m.slot, 'no task')[:12]}")
+            if m.proposal and (m.iteration, m.slot, m.task_id) not in tried:
+                problem = (
+                    f"slot {m.slot}: rollouts of the rewrite {m.task_id[:12]}, and no event decides on it"
+                )
+                raise TaskBufferError(f"{path}, {problem}")
             state.measured[m.iteration, m.slot, m.task_id, m.proposal] = m
             groups += 1
     return groups
@@ -203,8 +209,10 @@ def _accuracies(state: _Run) -> int:
     for (_, slot, task_id, _), m in state.measured.items():
         if m.accuracy is not None:
             known[slot, task_id].add(m.accuracy)
-    checked = [event for event in state.events if event.iteration in with_rollouts]
+    checked = state.events if with_rollouts else ()
     for event in checked:
+        if event.iteration not in with_rollouts:
+            raise TaskBufferError(f"{_where(event)}: that iteration has no rollouts")
         _measured(event, state.measured)
         if event.parent_accuracy not in known[event.slot, event.parent_id]:
             problem = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
