@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer
-from rlanything.buffer.views import diff
+from rlanything.buffer.views import commands, diff
 from rlanything.buffer.views.compare.two_way import diff_page
 from rlanything.buffer.views.find import measurements
 from rlanything.buffer.views.find.source import Source
