@@ -14,7 +14,7 @@ CHECKS = ROOT / "checks"
 TABLES = (
     *("study", "weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
-    *("slow_learning", "fast_learning", "coding_table1"),
+    *("slow_learning", "fast_learning", "five_times", "coding_table1"),
 )
 """Studies of which docs/studies.md has every hypothesis in a row: difference with its interval, p, verdict."""
 
