@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import engine_cases as cases
@@ -48,7 +47,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.05)
 
 
-def ask_and_stay(ready: Connection, faults: Path, weights: Path, addresses: Sequence[str]) -> None:
+def ask_and_stay(say: Callable[[str], object], faults: Path, weights: Path, addresses: Sequence[str]) -> None:
     """In a process of its own: ask servers, say that they have answered, and stay until somebody ends it."""
     os.environ[FAULTS] = str(faults)
     support.version = lambda: support.VERSION
@@ -57,7 +56,7 @@ def ask_and_stay(ready: Connection, faults: Path, weights: Path, addresses: Sequ
     )
     engine._program = [sys.executable, str(FAKE)]
     engine.generate([Request((5, 6), 0, 4)])
-    ready.send("ready")
+    say("ready")
     time.sleep(600)
 
 

@@ -11,11 +11,13 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import psutil
 import pytest
-from served_cases import REQUESTS, gone, pids, wait_until
+from served_cases import FAKE, REQUESTS, gone, pids, wait_until
 
 from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.served.placed import Keeper
+from rlanything.engines.vllm.served.process import SOCKET, Process
 
 ASKED = [replace(request, session=f"{number}") for number, request in enumerate(REQUESTS)]
 """With so many sessions both of two servers are asked."""
@@ -80,10 +82,12 @@ class Ray:
         self.lose(actor)
 
     def lose(self, actor) -> None:
-        """The actor's process ends, and with it the end of the pipe that its server watches."""
+        """The actor's process ends. It kills its children first, and nothing below them, as Ray's do."""
         actor.dead = True
         if actor.keeper._process is not None:
-            actor.keeper._process.kill()
+            for child in (actor.keeper._process._keeper, actor.keeper._remover):
+                child.kill()
+                child.communicate()  # closes the pipe
 
     def available_resources(self):
         return {"CPU": 3.0}
@@ -133,6 +137,29 @@ def test_servers_that_are_placed_answer_as_one_here_and_are_replaced_when_they_o
     engine.close()
     assert all(actor.dead for actor in ray.actors)
     wait_until(lambda: all(gone(group) for group in pids(faults)[1:]))
+    folders = [actor.keeper._process._log.parent for actor in ray.actors]
+    wait_until(lambda: not any(folder.exists() for folder in folders))
+
+
+@pytest.mark.parametrize("killed", ["child of Ray's worker", "keeper", "Ray's worker"])
+def test_a_server_of_a_worker_of_ray_ends_whichever_process_above_it_is_killed(faults, tmp_path, killed):
+    words = ["--model", str(tmp_path), "--uds", str(tmp_path / SOCKET)]
+    process = Process([sys.executable, str(FAKE)], words, dict(os.environ), tmp_path, of_ray=True)
+    try:
+        wait_until(lambda: bool(pids(faults)))
+        (group,) = pids(faults)
+        keeper = psutil.Process(group[0]).ppid()
+        assert psutil.Process(keeper).ppid() == process._keeper.pid
+        if killed == "keeper":
+            os.kill(keeper, signal.SIGKILL)
+        elif killed == "child of Ray's worker":
+            process._keeper.kill()
+        else:
+            process._keeper.stdin.close()
+        wait_until(lambda: gone([*group, keeper]))
+        wait_until(lambda: process.ended)
+    finally:
+        process.kill()
 
 
 def test_a_cluster_without_room_says_what_is_asked_for(placed, ray):

@@ -145,7 +145,7 @@ def asking(faults, tmp_path) -> Iterator[Callable[..., BaseProcess]]:
         preload()
         context = multiprocessing.get_context("forkserver")
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=ask_and_stay, args=(there, faults, weights, addresses))
+        process = context.Process(target=ask_and_stay, args=(there.send, faults, weights, addresses))
         process.start()
         started.append(process)
         there.close()

@@ -1,7 +1,8 @@
 """Starts a program, and ends it with all of its children when the process that asked for it has ended, however it did.
 
-vLLM's processes outlive a parent that was killed. So this small process stands between: it leads their process group,
-waits for the end of its standard input, which only the asking process holds open, and then kills the group.
+vLLM's processes outlive a parent that was killed. So this small process stands between: it is in their process group,
+waits for the end of its standard input, which only the asking process holds open, and then kills the group. It leads
+the group, or `below` does, whose child it is then.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import Any
 from rlanything.core.errors import UserError
 from rlanything.core.printable import one_line
 from rlanything.engines.vllm.instance import Settings
-from rlanything.engines.vllm.served import process, remover
+from rlanything.engines.vllm.served import below, process, remover
 from rlanything.engines.vllm.served.process import Process
 from rlanything.engines.vllm.served.settings import SCHEME
 from rlanything.engines.vllm.served.store import PREFIX, short
@@ -52,8 +52,14 @@ class Keeper:
         import ray
 
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=short()))
-        command = [sys.executable, "-m", remover.__name__, str(folder)]
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+        command = [sys.executable, "-m", below.__name__, remover.__name__, str(folder)]
+        self._remover = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         host = ray.util.get_node_ip_address()
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as free:
             free.bind((host, 0))
@@ -63,7 +69,7 @@ class Keeper:
             settings.device, folder, lora=lora, invariant=settings.batch_invariant
         )
         arguments = process.arguments(model, (host, port), settings)
-        self._process = Process([sys.executable, *program], arguments, environment, folder)
+        self._process = Process([sys.executable, *program], arguments, environment, folder, of_ray=True)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def ask(self, name: str) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, GRAPHS, SEEING, Settings
-from rlanything.engines.vllm.served import keeper, program
+from rlanything.engines.vllm.served import below, keeper, program
 from rlanything.engines.vllm.served.wire import UNIX
 from rlanything.engines.vllm.surroundings import CACHE_SIZE, EXACT, FORCED, INVARIANT, NO_COMPILER, VARIABLES
 
@@ -39,15 +39,22 @@ class Process:
         arguments: of the command.
         environment: of the server.
         folder: for the socket and the log.
+        of_ray: whether this process is a worker of Ray. See `below`.
     """
 
     def __init__(
-        self, program: list[str], arguments: list[str], environment: dict[str, str], folder: Path
+        self,
+        program: list[str],
+        arguments: list[str],
+        environment: dict[str, str],
+        folder: Path,
+        of_ray: bool = False,
     ) -> None:
         self._log = folder / LOG
         self.gone = False  # it is a process of this machine, which always says how it is
         self.address = f"{UNIX}{folder / SOCKET}"
-        command = [sys.executable, "-m", keeper.__name__, *program, *arguments]
+        between = [below.__name__, keeper.__name__] if of_ray else [keeper.__name__]
+        command = [sys.executable, "-m", *between, *program, *arguments]
         with self._log.open("ab") as log:
             self._keeper = subprocess.Popen(
                 command,
