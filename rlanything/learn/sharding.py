@@ -121,21 +121,36 @@ class Sharding(ModelParallelStrategy):
         """
         assert self.lightning_module is not None
         every = self.lightning_module.state_dict(keep_vars=True)
-        found: dict[int, Tensor] = {}
-        for value in {id(value): value for value in every.values()}.values():
-            of = whole(value.detach())
-            if self.is_global_zero:
-                found[id(value)] = of.cpu() if isinstance(value, DTensor) else of
-        return {name: found[id(value)] for name, value in every.items() if id(value) in found}
+        distinct = {id(value): value for value in every.values()}
+        found = {number: self._kept(value.detach()) for number, value in distinct.items()}
+        kept = {name: found[id(value)] for name, value in every.items()}
+        return {name: value for name, value in kept.items() if value is not None}
 
     def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
-        """PyTorch's state, with whole tensors. Every process must call it."""
+        """PyTorch's state, with whole tensors in the first process; without any in the others.
+
+        Every process must call it.
+        """
         found = optimizer.state_dict()
-        state = {
-            number: {key: whole(value).cpu() for key, value in of.items()}
-            for number, of in found["state"].items()
-        }
+        state: dict[int, dict[str, Tensor]] = {}
+        for number, of in found["state"].items():
+            for key, value in of.items():
+                kept = self._kept(value)
+                if kept is not None:
+                    state.setdefault(number, {})[key] = kept
         return {**found, "state": state}
+
+    def _kept(self, value: Tensor) -> Tensor | None:
+        """What a checkpoint holds of a tensor: all of it in the first process, None in the others.
+
+        Every process must call it, because a divided tensor is gathered from all of them. The first one copies it into
+        the host's memory, and the others free it at once: the first alone writes the file. If all processes of a node
+        kept a copy, the node would need the memory of as many states.
+        """
+        gathered = whole(value)
+        if not self.is_global_zero:
+            return None
+        return gathered.cpu() if isinstance(value, DTensor) else gathered
 
     def load_checkpoint(
         self, checkpoint_path: str | Path, weights_only: bool | None = None

@@ -9,7 +9,7 @@ import pytest
 import torch
 from learn_cases import SLOW
 from rank_cases import two_ranks
-from trainer_cases import ANCHORED, MODELS, OFFLOAD, OWN, Stage, furthest, main
+from trainer_cases import ANCHORED, MODELS, OFFLOAD, OWN, Stage, furthest, main, numbers
 
 from rlanything.learn.sharding import Sharding
 
@@ -34,6 +34,11 @@ def check(folder: Path, wanted: Stage) -> None:
         assert furthest(torch.load(folder / f"weights-{rank}.pt"), wanted.weights()) < 1e-5
 
 
+def held(folder: Path) -> list[list[int]]:
+    """How many numbers each of the two processes held in tensors for its checkpoints."""
+    return [json.loads((folder / f"held-{rank}.json").read_text()) for rank in (0, 1)]
+
+
 @pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
@@ -41,7 +46,8 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
     tmp_path, strategy
 ):
     two_processes(tmp_path, strategy)
-    wanted = alone().fit(2)
+    (tmp_path / "alone").mkdir()
+    wanted = alone().fit(2, tmp_path / "alone")
     check(tmp_path, wanted)
     for rank in (0, 1) if strategy == "ddp" else ():
         backward, exchanged = (
@@ -51,6 +57,8 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
             "in two iterations, one for each step of each model"
         )
         assert backward > exchanged
+    assert held(tmp_path) == [wanted.held, wanted.held if strategy == "ddp" else [0, 0]]
+    assert wanted.held == [numbers(torch.load(tmp_path / f"{k}.ckpt", weights_only=True)) for k in (1, 2)]
     going_on = alone().fit(2, resume=tmp_path / "1.ckpt")
     assert len(going_on.totals) == 1
     assert furthest(going_on.weights(), wanted.weights()) < 1e-5
@@ -67,6 +75,7 @@ def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_h
     wanted = alone(silent=True).fit(2, tmp_path)
     two_processes(tmp_path, OFFLOAD, str(tmp_path / "1.ckpt"))
     check(tmp_path, wanted)
+    assert held(tmp_path) == [wanted.held[1:], [0]], "the first process alone holds a checkpoint"
 
 
 @pytest.mark.long

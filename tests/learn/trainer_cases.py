@@ -19,6 +19,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils._pytree import tree_leaves
 from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, LoraConfig, Precision
@@ -78,6 +79,8 @@ class Stage:
     """How many backward passes this process made."""
     exchanged: int = 0
     """After how many of them DDP's processes exchanged gradients."""
+    held: list[int] = field(default_factory=list)
+    """How many numbers this process held in tensors for each checkpoint."""
 
     def __post_init__(self) -> None:
         self.config = self.config.model_copy(update={"micro_batch_tokens": self.micro_tokens})
@@ -169,7 +172,7 @@ class Stage:
 
 
 class Watch(Callback):
-    """Keeps every iteration's statistics, and counts how often DDP exchanges gradients."""
+    """Keeps every iteration's statistics, and counts how often DDP exchanges gradients, and what checkpoints hold."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -184,6 +187,11 @@ class Watch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.stage.totals.append({k: list(v) for k, v in self.stage.module.totals.items()})
+
+    def on_save_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        self.stage.held.append(numbers(checkpoint))
 
 
 def quiet(**settings: Any) -> Trainer:
@@ -202,6 +210,11 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
     """The largest difference between two sets of weights."""
     assert one.keys() == other.keys()
     return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+
+def numbers(state: Any) -> int:
+    """How many numbers a checkpoint holds in tensors."""
+    return sum(value.numel() for value in tree_leaves(state) if isinstance(value, torch.Tensor))
 
 
 def divided(stage: Stage) -> list[FSDPParam]:
@@ -233,6 +246,6 @@ def main(folder: Path, strategy: str, resume: str = "") -> None:
     assert {part.offload_to_cpu for part in divided(stage)} <= {offload}
     rank = stage.module.trainer.global_rank
     (folder / f"divided-{rank}.json").write_text(json.dumps(len(divided(stage))))
-    for name in ("totals", "passes", "prepared", "backward", "exchanged"):
+    for name in ("totals", "passes", "prepared", "backward", "exchanged", "held"):
         (folder / f"{name}-{rank}.json").write_text(json.dumps(getattr(stage, name)))
     torch.save(stage.weights(), folder / f"weights-{rank}.pt")
