@@ -25,7 +25,9 @@ from rlanything.learn.sharding import Sharding
 
 
 class StateFile(TorchCheckpointIO):
-    """Writes Lightning's checkpoint straight into its file.
+    """Writes Lightning's checkpoint straight into its file, one tensor after the other.
+
+    A copy of the whole state in memory would take as much as policy, reward model and their moments together.
 
     Lightning itself writes it into the system's temporary folder and then moves it. A killed process may leave it
     there, and the disk of that folder may be full. Here no temporary copy is needed: the caller writes into a folder
@@ -35,11 +37,32 @@ class StateFile(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
     ) -> None:
-        """Write a checkpoint. Raises `OSError` when the disk is full; `torch.save` into a file does not."""
-        data = io.BytesIO()
-        torch.save(checkpoint, data)
-        with Path(path).open("wb") as file:
-            file.write(data.getbuffer())
+        """Write a checkpoint. Raises `OSError` when the disk is full; `torch.save` into a file may not."""
+        with _Target(Path(path).open("wb", buffering=0)) as target:
+            try:
+                torch.save(checkpoint, target)
+            except RuntimeError:
+                if target.refusal is None:
+                    raise
+                raise target.refusal from None
+
+
+class _Target(io.BufferedWriter):
+    """A file for `torch.save` that remembers why the system refused to write.
+
+    `torch.save` closes its archive even after a failed write. Closing it raises a `RuntimeError` about the archive, and
+    that replaces the system's `OSError`.
+    """
+
+    refusal: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        """Write all of `data`. Raises `OSError`."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.refusal = error
+            raise
 
 
 class LoadedPrecision(LightningPrecision):
