@@ -13,7 +13,7 @@ from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
 from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.sizes import EMBEDDED, Size
-from rlanything.planning.costs.text import gb, precisions, together, verdict
+from rlanything.planning.costs.text import gb, precisions, saved, together, verdict
 from rlanything.planning.plan import ArmPlan
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress.ticker import clock
@@ -163,8 +163,10 @@ def _notes(config: Config, upper: bool, found: Sequence[Estimate]) -> list[str]:
         f"train.offload: {gb(max(offloaded, default=0))} of the host's memory for each device. Time to move weights "
         "and gradients, and that of AdamW on the host, is not counted"
     )
+    largest = max((each.saving for each in found), key=lambda one: one.file, default=None)
     return [
         *([bounds] if upper else []),
         *([hours] if found else []),
         *([host] if any(offloaded) else []),
+        *([saved(largest)] if largest else []),
     ]

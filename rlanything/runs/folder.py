@@ -39,6 +39,8 @@ from rlanything.loop.iteration import IterationResult
 from rlanything.loop.record import metrics_record
 
 STATE = "state.ckpt"
+KEPT = 2
+"""How many iterations, the last ones, keep their state: if the last is damaged, the run goes on from the one before."""
 RECORD = ".jsonl.gz"
 """Ending of the record files of an iteration. In a finished run, each kind of record has a folder."""
 IMAGES_AHEAD = "images_ahead.jsonl"
@@ -73,7 +75,7 @@ class RunFolder:
         for damaged in self.published()[len(usable) :]:
             atomic.remove(damaged)
         needed = {name for folder in usable for name in _pictures(folder)}
-        needed |= {name for folder in usable[-2:] for name in _pictures_ahead(folder)}
+        needed |= {name for folder in usable[-KEPT:] for name in _pictures_ahead(folder)}
         images.clear(self.images.folder, needed)
         return len(usable)
 
@@ -111,7 +113,7 @@ class RunFolder:
         with atomic.whole(place) as folder:
             write(folder)
             manifest.seal(folder, self.iterations / _name(iteration - 1) if iteration else None)
-        for older in self.published()[:-2]:
+        for older in self.published()[:-KEPT]:
             (older / STATE).unlink(missing_ok=True)
 
     def state_file(self, iteration: int) -> Path:

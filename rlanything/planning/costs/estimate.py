@@ -13,6 +13,7 @@ from rlanything.planning.costs.hours import Hours, hours, learning, stage_hours
 from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
+from rlanything.planning.costs.saving import Saving, saving
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
 from rlanything.planning.costs.workload import Workload, workload
 
@@ -39,13 +40,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work, memory and time of one arm."""
+    """The work, memory, checkpoints and time of one arm."""
 
     arm: str
     device: known.Device
     devices: int
     work: Workload
     memory: Memory
+    saving: Saving
     hours: Hours
     stages: tuple[Stage, ...]
     """The shared stages before the training, the iterations, and the measurements during and after the training."""
@@ -128,7 +130,8 @@ def estimate(
     training = Stage(_iterations(config, work), False, config.train.seeds, spent.hours)
     before, after = _stages(config, arm, sizes, device, devices, given)
     stages = (*before, training, *after)
-    return Estimate(arm, device, devices, work, found, spent, stages, better, kept)
+    saved = saving(config, arm, sizes)
+    return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept)
 
 
 def _iterations(config: Config, work: Workload) -> StageWork:

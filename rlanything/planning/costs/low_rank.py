@@ -30,6 +30,14 @@ def lora_weights(size: Size, lora: LoraConfig) -> int:
     return size.layers * lora.rank * sum(sum(sides(size)[name]) for name in lora.targets)
 
 
+def learned(config: Config, name: str, size: Size) -> tuple[int, int]:
+    """How many weights of a model its optimizer changes, and the bytes of each. With LoRA they are LoRA's alone."""
+    lora = config.learn.lora.get(name)
+    if lora is not None:
+        return lora_weights(size, lora), FULL
+    return size.parameters, weight_bytes(config.precision(name), Role.TRAINED)
+
+
 def kept_bytes(size: Size, lora: LoraConfig, precision: str) -> int:
     """Bytes that autograd keeps of one token in one layer for LoRA alone.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from rlanything.config import Config
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.activations import activations
-from rlanything.planning.costs.low_rank import lora_weights, sharing
+from rlanything.planning.costs.low_rank import learned, lora_weights, sharing
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
@@ -86,13 +86,8 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
             lasting += copies
         elif name in lora and name == "reward" and arm.reward_from:
             lasting.append(Part("LoRA's weights", name, lora_weights(sizes[name], lora[name]) * FULL))
-    passing = [_learning(config, name, sizes[name], work, trained[name], shards) for name in learns]
-    steps = [
-        _stepping(name, lora_weights(sizes[name], lora[name]), FULL / shards)
-        if name in lora
-        else _stepping(name, sizes[name].parameters, trained[name] / shards)
-        for name in learns
-    ]
+    passing = [_learning(config, name, sizes[name], work, shards) for name in learns]
+    steps = [_stepping(name, *learned(config, name, sizes[name]), shards) for name in learns]
     if train.offload:
         host.append(max(steps, key=lambda part: part.bytes))
     else:
@@ -199,7 +194,7 @@ def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
     return [replace(row, count=max(1, min(limit // row.tokens, update))) for row in rows]
 
 
-def _learning(config: Config, name: str, size: Size, work: Workload, weight: int, shards: int) -> Part:
+def _learning(config: Config, name: str, size: Size, work: Workload, shards: int) -> Part:
     """Memory of learning: activations of a micro-batch, bfloat16 copies of weights under autocast, gathered shards."""
     precision, tree = config.precision(name), name == "reward"
     needed = max(
@@ -219,15 +214,17 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
     if precision == "bf16-mixed" and name not in config.learn.lora:
         needed += size.parameters * HALF
     if shards > 1 or config.train.offload:  # two layers are gathered at once
-        lora = config.learn.lora.get(name)
-        count, each = (lora_weights(size, lora), FULL) if lora else (size.parameters, weight)
-        needed += 2 * count / max(1, size.layers) * each
+        count, weight = learned(config, name, size)
+        needed += 2 * count / max(1, size.layers) * weight
     return Part("activations", name, needed)
 
 
-def _stepping(name: str, count: int, weight: float) -> Part:
-    """Memory of an AdamW step: the square root of the second moment, for all `count` weights at once."""
-    return Part("AdamW's step", name, count * weight)
+def _stepping(name: str, count: int, weight: int, shards: int) -> Part:
+    """Memory of an AdamW step: the square root of the second moment, for all `count` weights at once.
+
+    weight: bytes of one.
+    """
+    return Part("AdamW's step", name, count * weight / shards)
 
 
 def _copied(config: Config, width: int) -> int:

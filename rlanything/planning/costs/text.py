@@ -14,6 +14,8 @@ from rlanything.planning.costs.endpoints import bill
 from rlanything.planning.costs.estimate import USABLE, Estimate, Stage
 from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
+from rlanything.planning.costs.saving import Saving
+from rlanything.runs.folder import KEPT
 
 
 def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) -> str:
@@ -51,7 +53,9 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
     if better is not None:
         nearest = {"changes": list(better[0].changes), "devices": better[0].devices, "peak": better[1]}
     work = {**fields["work"], "trained": estimate.work.trained, "longest_row": estimate.work.longest_row}
-    return {**fields, "work": work, "memory": memory, "nearest": nearest}
+    sums = {name: getattr(estimate.saving, name) for name in ("file", "host", "kept", "most")}
+    saving = {**fields["saving"], **sums}
+    return {**fields, "work": work, "memory": memory, "saving": saving, "nearest": nearest}
 
 
 def _assumed(config: Config, given: Assumptions, device: Device) -> list[str]:
@@ -82,7 +86,23 @@ def _memory(found: Estimate, given: Assumptions) -> list[str]:
         f"  {given.bound:<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
         *(["  memory of the host, for each device"] if found.memory.host else []),
         *(_part(part) for part in found.memory.host),
+        *_saving(found.saving),
     ]
+
+
+def _saving(found: Saving) -> list[str]:
+    return [
+        "  checkpoint (state.ckpt) of a seed",
+        *(_part(part) for part in found.parts),
+        _sum("one of them", found.file),
+        _sum("memory of the host while the first process writes it", found.host),
+        _sum(f"disk of a seed's live folder, which keeps the last {KEPT}", found.kept),
+        _sum("the same while the next one is written", found.most),
+    ]
+
+
+def _sum(name: str, count: float) -> str:
+    return f"  {name:<76}{gb(count):>12}"
 
 
 def _part(part: Part, before: str = "") -> str:
@@ -154,6 +174,15 @@ def verdict(found: Estimate) -> list[str]:
         "  Lower judge.max_tokens, rollout.max_tokens or rollout.max_steps, or say what you expect with "
         "--episode-share and --reply-share",
     ]
+
+
+def saved(found: Saving) -> str:
+    """What a checkpoint takes, as a line."""
+    memory = f"{gb(found.host)} of the host's memory" if found.gathered else "one tensor at a time in memory"
+    return (
+        f"checkpoint: {gb(found.file)}. While the first process writes it: {memory}. The live folder of a seed keeps "
+        f"the last {KEPT}: {gb(found.kept)} of disk, and {gb(found.most)} while the next one is written"
+    )
 
 
 def gb(count: float) -> str:
