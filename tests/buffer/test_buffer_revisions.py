@@ -151,9 +151,7 @@ def test_unknown_names_offer_the_nearest(project, capsys, words, message):
 
 def test_an_empty_revision_and_one_that_is_no_commit_are_refused(project):
     for name in (":full/seed-0", ":"):
-        with pytest.raises(
-            TaskBufferError, match="the revision before the colon is empty"
-        ):
+        with pytest.raises(TaskBufferError, match="the revision before the colon is empty"):
             find(name, project)
     with pytest.raises(TaskBufferError, match=r"revision HEAD\^\{tree\}: it is no commit"):
         find("HEAD^{tree}:full/seed-0", project)

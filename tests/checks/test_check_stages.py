@@ -39,6 +39,7 @@ DECLARED = {
     "slow_learning": "study",
     "fast_learning": "study",
     "coding_table1": "study",
+    "five_times": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

@@ -105,7 +105,11 @@ def test_an_error_in_one_process_ends_all_of_them(folders):
 def late(rank, world, folder):
     """The second process comes too late. What the first one says goes to a file."""
     processes.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world, timeout=timedelta(seconds=1)
+        "gloo",
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=world,
+        timeout=timedelta(seconds=1),
     )
     if rank:
         time.sleep(3)

@@ -9,9 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlanything.config import Config
-from rlanything.planning.costs import pictures
+from rlanything.core.images.tokens import estimate
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.rewards.kind import kind_of
+
+UNSEEN = "tree"
+"""The value of `env.observe` with which an agent gets no pictures."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def policy_prompts(config: Config, positions: int, given: Assumptions, max_steps
     else:
         grown = given.past_tokens + given.action_tokens
     prompts = [
-        given.opening_tokens + step * grown + pictures.of_prompt(config, given, step)
+        given.opening_tokens + step * grown + shown_in_prompt(config, given, step)
         for step in range(episode_steps(max_steps, given))
     ]
     return _fitting(prompts, positions - config.rollout.max_tokens)
@@ -112,7 +115,7 @@ def policy_rows(config: Config, prompts: Sequence[int], count: float, given: Ass
     if config.model.context == "chat":
         return [Rows(count, prompts[-1] + said, len(prompts) * said)]
     return [
-        Rows(count, prompt + said, said, pictures.of_prompt(config, given, step))
+        Rows(count, prompt + said, said, shown_in_prompt(config, given, step))
         for step, prompt in enumerate(prompts)
     ]
 
@@ -130,11 +133,10 @@ def questions(config: Config, acted: Sequence[int], positions: int, given: Assum
         own = given.turn_tokens + said + given.action_tokens + given.guide_tokens
         around = given.guide_tokens + said + given.action_tokens + given.past_tokens
         # The policy's text, with pictures of its own: those before and after the step.
-        seen = pictures.of_question(config, given)
+        seen = shown_in_question(config, given)
         own += seen
         asked = [
-            prompt - pictures.of_prompt(config, given, step) + seen + around
-            for step, prompt in enumerate(acted)
+            prompt - shown_in_prompt(config, given, step) + seen + around for step, prompt in enumerate(acted)
         ]
     fitting = _fitting(asked, positions - config.judge.max_tokens)
     said = reply(config.judge.max_tokens, given)
@@ -144,3 +146,21 @@ def questions(config: Config, acted: Sequence[int], positions: int, given: Assum
 def _fitting(prompts: list[int], most: int) -> list[int]:
     """The prompts that leave enough context for a reply. The first prompt is always kept."""
     return [prompts[0], *(prompt for prompt in prompts[1:] if prompt <= most)]
+
+
+def picture_tokens(config: Config, given: Assumptions) -> int:
+    """Tokens of one picture. `env.screen` declares its width and height in pixels; 0 where there is none."""
+    screen = config.env.get("screen")
+    if not isinstance(screen, list) or len(screen) != 2 or config.env.get("observe") == UNSEEN:
+        return 0
+    return given.picture_tokens or estimate(*screen)
+
+
+def shown_in_prompt(config: Config, given: Assumptions, step: int) -> int:
+    """Tokens of the pictures in the policy's prompt of a step, from 0."""
+    return min(step + 1, config.model.images.policy) * picture_tokens(config, given)
+
+
+def shown_in_question(config: Config, given: Assumptions) -> int:
+    """Tokens of the pictures in a question about a step."""
+    return config.model.images.reward * picture_tokens(config, given)

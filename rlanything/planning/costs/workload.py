@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlanything.config import ArmConfig, Config
-from rlanything.planning.costs import pictures
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.prompts import (
@@ -20,6 +19,7 @@ from rlanything.planning.costs.prompts import (
     policy_rows,
     questions,
     reply,
+    shown_in_prompt,
 )
 from rlanything.planning.samplers import READ_ONCE
 from rlanything.rewards.kind import kind_of
@@ -142,7 +142,7 @@ def acting(
     once = _once(config, model) and config.model.context == "chat"
     read = prompts[-1] - (turns - 1) * said if once else sum(prompts)
     written = episodes * turns * said
-    shown = [pictures.of_prompt(config, given, step) for step in range(turns)]
+    shown = [shown_in_prompt(config, given, step) for step in range(turns)]
     return Calls(
         name,
         model,

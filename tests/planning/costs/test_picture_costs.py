@@ -14,14 +14,13 @@ from rlanything.config import LoraConfig, parse
 from rlanything.engines.sight.eyes import MOST_TOKENS
 from rlanything.engines.vllm.support import Options
 from rlanything.planning import check, compose
-from rlanything.planning.costs import pictures
 from rlanything.planning.costs.activations import activations
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import device
 from rlanything.planning.costs.estimate import model_sizes
 from rlanything.planning.costs.hours import hours
 from rlanything.planning.costs.memory import BATCHED, LOOKED, memory
-from rlanything.planning.costs.prompts import policy_prompts, questions
+from rlanything.planning.costs.prompts import picture_tokens, policy_prompts, questions
 from rlanything.planning.costs.sizes import from_fields
 from rlanything.planning.costs.tower import Tower
 from rlanything.planning.costs.workload import workload
@@ -31,9 +30,9 @@ POSITIONS = {"policy": 262_144, "reward": 262_144, "adapter": 40_960}
 
 def test_pictures_are_priced():
     made, given = osworld(), Assumptions()
-    assert pictures.tokens(made, given) == 60 * 34
-    assert pictures.tokens(made, Assumptions(picture_tokens=7)) == 7
-    assert pictures.tokens(osworld("env.observe=tree"), given) == 0
+    assert picture_tokens(made, given) == 60 * 34
+    assert picture_tokens(made, Assumptions(picture_tokens=7)) == 7
+    assert picture_tokens(osworld("env.observe=tree"), given) == 0
     seen = policy_prompts(made, 262_144, given, 5)
     blind = policy_prompts(osworld("env.observe=tree"), 262_144, given, 5)
     assert [a - b for a, b in zip(seen, blind, strict=True)] == [2040, 4080, 6120, 6120, 6120]
@@ -46,7 +45,7 @@ def test_pictures_are_priced():
 def test_pictures_of_the_small_desktop_are_priced(observe, tokens):
     changes = ["scale=local", "env=desktop", "path=x", f"env.observe={observe}"]
     made = parse(compose.compose(changes, ROOT))
-    assert pictures.tokens(made, Assumptions()) == tokens
+    assert picture_tokens(made, Assumptions()) == tokens
 
 
 def test_a_vision_tower_is_counted():
