@@ -12,6 +12,7 @@ from rank_cases import two_ranks
 from trainer_cases import ANCHORED, MODELS, OFFLOAD, OWN, Stage, furthest, main, numbers
 
 from rlanything.learn.sharding import Sharding
+from rlanything.learn.trainer import make_strategy
 
 
 def two_processes(folder: Path, strategy: str, *more: str) -> None:
@@ -96,5 +97,6 @@ def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, 
 def test_parts_in_the_hosts_memory_are_exchanged_beside_those_of_gpus(monkeypatch):
     """NCCL cannot gather what lies in the host's memory, and gloo not what a GPU computes with."""
     monkeypatch.setattr(Sharding, "root_device", torch.device("cuda", 0))
-    assert Sharding(2)._get_process_group_backend() == "nccl"
-    assert Sharding(2, offload=True)._get_process_group_backend() == "cpu:gloo,cuda:nccl"
+    alone, offloaded = (make_strategy("fsdp", 2, offload=offload) for offload in (False, True))
+    assert alone._get_process_group_backend() == "nccl"
+    assert offloaded._get_process_group_backend() == "cpu:gloo,cuda:nccl"
