@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import unicodedata
@@ -212,7 +213,7 @@ def test_output_that_the_terminal_cannot_encode_is_escaped(here):
     assert b"gr\\xf6\\xdfer \\U0001f600" in done.stdout
 
 
-def test_a_reader_that_had_enough_is_no_error(here):
+def test_a_reader_that_had_enough_gets_no_message_and_the_code_of_a_closed_pipe(here):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
@@ -223,7 +224,7 @@ def test_a_reader_that_had_enough_is_no_error(here):
             stderr=subprocess.PIPE,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 def test_naming_a_command_loads_nothing_heavy():
