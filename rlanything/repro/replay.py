@@ -20,7 +20,7 @@ from rlanything.loop.critic import CriticRecord
 from rlanything.loop.iteration import IterationResult, Loop
 from rlanything.loop.record import EpisodeRecord, NotStored, episode_records, metrics_record
 from rlanything.repro.possible import impossible
-from rlanything.repro.rows import NOT_REPLAYED, ROW
+from rlanything.repro.rows import BESIDE, NOT_REPLAYED
 from rlanything.repro.stored import StoredIteration, StoredProposals, StoredRollouts, StoredRun
 from rlanything.rewards.kind import kind_of
 
@@ -192,8 +192,9 @@ def _state_problem(where: str, stored: StoredIteration, result: IterationResult)
     stored_keys = {key for other in run.metrics for key in other}
     if missing := [key for key in computed if key not in row and key in stored_keys]:
         return f"{where}, metrics: {missing[0]} is not stored, replayed {computed[missing[0]]}"
-    if odd := [key for key in row if key not in computed and not key.startswith((*ROW, *NOT_REPLAYED))]:
-        return f"{where}, metrics: {odd[0]} is stored, and no iteration computes it"
+    others = (key for key in row if key not in computed and key not in BESIDE)
+    if odd := next((key for key in others if not key.startswith(NOT_REPLAYED)), ""):
+        return f"{where}, metrics: {odd} is stored, and no iteration computes it"
     found = _unequal({key: row[key] for key in computed if key in row}, computed)
     return f"{where}, metrics: {found}" if found else ""
 

@@ -133,6 +133,11 @@ def test_a_change_of_tasks_in_the_iteration_that_only_measures_is_named(root):
             "accepted_accuracy",
             "iteration 1, metrics: accepted_accuracy is stored, and no iteration computes it",
         ),
+        (
+            0,
+            "accepted_totals",
+            "iteration 0, metrics: accepted_totals is stored, and no iteration computes it",
+        ),
     ],
 )
 def test_a_metric_that_the_loop_did_not_compute_is_named(root, row, key, says):
