@@ -145,9 +145,7 @@ def _explained(revision: Revision) -> Iterator[None]:
             f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
         )
         raise TaskBufferError(f"{problem} ({' '.join(str(error).split())})") from None
-    except (
-        AttributeError
-    ):  # a tree or a file, as of HEAD^{tree}: DVC wants the tree of what it takes for a commit
+    except AttributeError:  # DVC takes what `HEAD^{tree}` means for a commit, and asks for its tree
         raise TaskBufferError(f"revision {revision.name}: it is no commit") from None
     except (DvcException, OSError) as error:
         raise TaskBufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None
