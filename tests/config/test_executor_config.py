@@ -25,6 +25,8 @@ REFUSED = {
     "executor=processes executor.patience_s=2000": r"patience_s = 2000 must be below timeout_s = 1800",
     "executor=processes executor.timeout_s=50": r"timeout_s = 50: must be above rollout.timeout_s = 60",
     "train.devices=2 train.timeout_s=1800": r"train.timeout_s = 1800: must be above executor.timeout_s = 1800",
+    "adaptation.attempts=1001": r"adaptation.attempts = 1001: Input should be less than or equal to 1000",
+    "train.seeds=1001": r"train.seeds = 1001: Input should be less than or equal to 1000",
     "env.timeout=61": r"env.timeout = 61: must be at most rollout.timeout_s = 60",
     "env=web rollout.timeout_s=30": r"env.timeout = 45: must be at most rollout.timeout_s = 30",
     "executor=ray executor.cpus=-1": r"executor.cpus = -1",

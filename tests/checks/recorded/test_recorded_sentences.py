@@ -100,8 +100,8 @@ SENTENCES = {
         "begins at {base.rm_process:.1f} % of balanced process accuracy, and "
         "{base.rm_process_plain:.1f} % counted plainly",
         "(p {h.paper.p_smallest:.3f}), and just not with `mixed` (p {h.learning_in_domain.p_smallest:.3f})",
-        "right on {base.rm_process:.1f} % of the steps (balanced; {base.rm_process_plain:.1f} % as the paper counts, "
-        "whose own begins at 47 %), learned to be right on {policy_reward.rm_process:.1f} %.",
+        "right on {base.rm_process:.1f} % of the steps (balanced), learned to be right on "
+        "{policy_reward.rm_process:.1f} %. Counted as in the paper it begins at {base.rm_process_plain:.1f} %",
         "({policy_reward.in_domain:.1f} and {outcome.in_domain:.1f} %). With it, it solves "
         "{policy_reward_mixed.in_domain:.1f} %",
         "In below_chance it rose from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %, and",
