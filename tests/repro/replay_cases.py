@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,3 +43,9 @@ def playable(run: Path, to: Path) -> Path:
         (to / name).symlink_to((run.parents[2] / name).resolve())
     (to / "params.yaml").write_text(yaml.safe_dump(small().model_dump(mode="json", by_alias=True)))
     return copied(run, to)
+
+
+def git(root: Path, *words: str) -> None:
+    """A git command in `root`, by somebody with a name."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, "-C", str(root), *words], check=True, capture_output=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from replay_cases import git
 from stage_cases import small
 
 from rlanything.cli import main
@@ -232,11 +232,6 @@ def test_every_start_of_a_resumed_run_is_kept(tmp_path):
     assert [start["published"] for start in starts] == [{"0": 0, "1": 0}, {"0": 7, "1": 5}]
 
 
-def git(root: Path, *words: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
-    subprocess.run(["git", *identity, "-C", str(root), *words], check=True, capture_output=True)
-
-
 def test_committing_the_results_raises_no_alarm_and_a_changed_file_does(project):
     git(project, "init")
     git(project, "add", "params.yaml")
@@ -253,42 +248,6 @@ def test_committing_the_results_raises_no_alarm_and_a_changed_file_does(project)
     (project / "params.yaml").write_text((project / "params.yaml").read_text() + "# again\n")
     git(project, "commit", "--all", "-m", "another one")
     assert ask(project, ARM, "--exit-code") == 1
-
-
-def test_the_revision_has_the_diff_and_not_what_the_pipeline_wrote(tmp_path):
-    assert revision(tmp_path) is None
-    git(tmp_path, "init")
-    (tmp_path / "params.yaml").write_text("seed: 0\n")
-    (tmp_path / "dvc.lock").write_text("a\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "start")
-    (tmp_path / "dvc.lock").write_text("b\n")
-    found = revision(tmp_path)
-    assert found is not None
-    assert found["clean"]
-    (tmp_path / "params.yaml").write_text("seed: 1\n")
-    (tmp_path / "new.py").write_text("")
-    found = revision(tmp_path)
-    assert found is not None
-    assert not found["clean"]
-    assert "+seed: 1" in found["diff"]
-    assert found["untracked"] == ["new.py"]
-
-
-def test_the_revision_of_a_folder_that_git_ignores_is_that_of_its_project(tmp_path):
-    workspace = tmp_path / ".rla" / "smoke"
-    workspace.mkdir(parents=True)
-    git(tmp_path, "init")
-    (tmp_path / ".gitignore").write_text(".rla/\n")
-    (tmp_path / "code.py").write_text("1\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "start")
-    (workspace / "code.py").write_text("1\n")
-    assert revision(workspace)["clean"]
-    (tmp_path / "code.py").write_text("2\n")
-    (tmp_path / "new.py").write_text("")
-    assert revision(workspace) == revision(tmp_path)
-    assert "+2" in revision(workspace)["diff"]
 
 
 @pytest.mark.parametrize(("value", "says"), [("NaN", "x = nan"), ("-Infinity", "x = -inf")])
