@@ -213,7 +213,7 @@ def test_the_dry_run_of_train_plans_one_arm(project, capsys):
     assert "\noutcome " not in out
 
 
-def test_a_reader_that_stops_early_is_no_error():
+def test_a_reader_that_stops_early_gets_no_traceback_and_the_exit_code_of_a_closed_pipe():
     command = [sys.executable, "-m", "rlanything", "config", "show"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -222,4 +222,4 @@ def test_a_reader_that_stops_early_is_no_error():
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == ""
-    assert process.returncode == 0
+    assert process.returncode == 141
