@@ -102,17 +102,21 @@ def _halved(precision: Precision, role: Role) -> bool:
 def device(train: TrainConfig) -> torch.device:
     """The device of this process; on CUDA, its index is the local rank under torchrun.
 
-    Raises `ConfigError` for an accelerator that is absent, and where there are fewer devices than `train.devices`.
+    Raises `ConfigError` for an accelerator that is absent, and where there are fewer devices than `train.devices`, or
+    than processes that torchrun started on this machine.
     """
     import torch
 
     kind = kind_of_device(train.accelerator)
-    count = _count(kind)
+    count, rank = _count(kind), int(os.environ.get("LOCAL_RANK", "0"))
     if kind != "cpu" and count < train.devices:
         raise ConfigError(f"train.devices = {train.devices}: this machine has {count} of kind {kind!r}")
-    return (
-        torch.device(kind, int(os.environ.get("LOCAL_RANK", "0"))) if kind == "cuda" else torch.device(kind)
-    )
+    if kind != "cpu" and rank >= count:
+        raise ConfigError(
+            f"torchrun started at least {rank + 1} processes here: this machine has {count} of kind {kind!r}, one for "
+            "each"
+        )
+    return torch.device(kind, rank) if kind == "cuda" else torch.device(kind)
 
 
 def kind_of_device(accelerator: str) -> str:

@@ -30,11 +30,11 @@ _HOST: ContextVar[Host | None] = ContextVar("host", default=None)
 
 LOST = (
     "another process of this run has ended or cannot be reached; its own output, and the summary of torchrun, say why. "
-    "Published iterations are kept: the same command goes on from there"
+    "What is finished is kept: the same command goes on from there"
 )
 LATE = (
-    "another process of this run did not come within train.timeout_s: it is slow, or it hangs. Published iterations "
-    "are kept: the same command goes on from there, with a larger train.timeout_s too"
+    "another process of this run did not come within train.timeout_s: it is slow, or it hangs. What is finished is "
+    "kept: the same command goes on from there, with a larger train.timeout_s too"
 )
 _TIMED_OUT = re.compile(r"[Tt]imed out waiting|collective operation timeout")
 """The words of gloo and of NCCL."""
@@ -73,9 +73,41 @@ def wait_for_all(timeout_s: float) -> None:
     import torch.distributed as processes
 
     if not processes.is_initialized():
-        processes.init_process_group("gloo", timeout=timedelta(seconds=timeout_s))
+        _connect(timeout_s)
     with together():
         processes.barrier()
+
+
+@contextmanager
+def connected(timeout_s: float) -> Iterator[None]:
+    """In the block, this process and the others that torchrun started are those of one run.
+
+    timeout_s: how long they wait for each other.
+    """
+    import torch.distributed as processes
+
+    _connect(timeout_s)
+    try:
+        yield
+    finally:
+        processes.destroy_process_group()
+
+
+def _connect(timeout_s: float) -> None:
+    from torch.distributed import init_process_group
+
+    init_process_group("gloo", timeout=timedelta(seconds=timeout_s))
+
+
+def from_first(value: Result) -> Result:
+    """The value that the first process of the run has, in every process. All of them must call it."""
+    if not divided():
+        return value
+    import torch.distributed as processes
+
+    values = [value]
+    processes.broadcast_object_list(values)
+    return values[0]
 
 
 @contextmanager

@@ -41,11 +41,6 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def first_process() -> bool:
-    """Whether this process writes files: it is the only one, or rank 0 under torchrun."""
-    return int(os.environ.get("RANK", "0")) == 0
-
-
 def family(config: Config) -> TaskFamily:
     """The task family. Raises `ConfigError`, also when the configured kind of reward model cannot judge its tasks."""
     made = families.family(config)

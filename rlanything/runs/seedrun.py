@@ -34,6 +34,7 @@ from rlanything.runs.executors.ahead import PHASE as AHEAD
 from rlanything.runs.executors.ahead import Ahead
 from rlanything.runs.executors.opened import opened
 from rlanything.runs.folder import IMAGES_AHEAD, STATE, RunFolder, write_iteration_files
+from rlanything.runs.launch import first_process
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.parts import RunId, make_parts
 from rlanything.runs.progress.heartbeat import Heartbeat
@@ -53,7 +54,7 @@ class SeedRun:
         self.say = say
         self.check = check
         self.folder = RunFolder(run_id.live)
-        self.timer = Heartbeat(run_id.live if build.first_process() else None)
+        self.timer = Heartbeat(run_id.live if first_process() else None)
         self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
         self.callbacks = trackers.make_callbacks(config)
         self.engines = ExitStack()
@@ -78,7 +79,7 @@ class SeedRun:
         process writes files. The engines and the executor are closed at the end, also after an error.
         """
         with self.engines, opened(self.config), self.ahead:
-            if build.first_process():
+            if first_process():
                 self._train()
             else:
                 self._fit(len(self.folder.usable(self.say)))

@@ -17,7 +17,7 @@ from rlanything.config import Checkpoint, Config, CoolingConfig, parse
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
-from rlanything.runs import build, families
+from rlanything.runs import build, families, launch
 from rlanything.runs.layout import Layout
 from rlanything.runs.workers import side_by_side
 
@@ -45,7 +45,7 @@ def measure_cooled(
     best = max(shares, key=lambda t: (shares[t], t))
     data = config.model_dump(by_alias=True)
     calls = [(data, root, policy.model_dump(), best, seed) for seed in range(config.train.seeds)]
-    results = side_by_side(measure_at, calls, config.train.workers)
+    results = side_by_side(measure_at, calls, launch.workers(config.train))
     return {
         "temperature": best,
         "shares": {str(t): share for t, share in shares.items()},
@@ -60,7 +60,7 @@ def _shares(
     data = config.model_dump(by_alias=True)
     tasks = [task.to_json() for task in fresh]
     calls = [(data, root, policy.model_dump(), t, tasks, cooling.repeats) for t in cooling.temperatures]
-    found = side_by_side(try_temperature, calls, config.train.workers)
+    found = side_by_side(try_temperature, calls, launch.workers(config.train))
     shares = {t: share for t, share in zip(cooling.temperatures, found, strict=True) if not isnan(share)}
     if not shares:
         raise MachineError(

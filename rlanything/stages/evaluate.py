@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +16,37 @@ from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.reader import read_objects
 from rlanything.files.records import write_json
+from rlanything.runs import launch
 from rlanything.runs.layout import Layout, trained
 from rlanything.runs.workers import side_by_side
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN, of_arm
 
 
 def evaluate_arm(config: Config, root: Path, arm: str) -> None:
-    """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be a control. Raises `ConfigError`."""
+    """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be a control.
+
+    Under torchrun every process measures a part, and the first one writes the file. Raises `ConfigError`, and
+    `MachineError` where another process has ended.
+    """
+    base = (config.model.policy, config.model.reward) if arm in CONTROLS else config.lora_bases.values()
+    with launch.measuring(config.train), launch.in_first(lambda: _alone(config, root, arm)):
+        with launch.in_first(lambda: sources.unchanged(root, *base, config.evaluate.solver)):
+            results = _measure(config, root, arm)
+        if launch.first_process():
+            write_json(Layout(root).evaluation(arm), {"arm": arm, **results})
+            print(f"evaluate: {arm}: {counted(config.train.seeds, 'seed')}")
+
+
+@contextmanager
+def _alone(config: Config, root: Path, arm: str) -> Iterator[None]:
+    """In the block, no other command writes the arm's file, or what it is measured with."""
     source = None if arm in CONTROLS else config.judge_of(arm)
     place = Layout(root).evaluation(arm)
     apart = (*BEFORE_TRAINING, LABEL, *(of_arm(TRAIN, name) for name in {arm, source or arm}))
     with locks.stage(root, of_arm(EVALUATE, arm), place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
-        base = (config.model.policy, config.model.reward) if arm in CONTROLS else config.lora_bases.values()
-        with sources.unchanged(root, *base, config.evaluate.solver):
-            results = _measure(config, root, arm)
-        write_json(place, {"arm": arm, **results})
-    print(f"evaluate: {arm}: {counted(config.train.seeds, 'seed')}")
+        yield
 
 
 def _measure(config: Config, root: Path, arm: str) -> dict[str, Any]:
@@ -42,7 +57,7 @@ def _measure(config: Config, root: Path, arm: str) -> dict[str, Any]:
         return measure_cooled(config, root, config.model.policy)
     data = config.model_dump(by_alias=True)
     calls = [(data, root, arm, seed) for seed in range(config.train.seeds)]
-    results = side_by_side(evaluate_seed, calls, config.train.workers)
+    results = side_by_side(evaluate_seed, calls, launch.workers(config.train))
     return {"seeds": {str(seed): result for seed, result in enumerate(results)}}
 
 

@@ -24,7 +24,7 @@ from rlanything.files.records import read_lines, write_lines
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import try_tasks
 from rlanything.rewards.protocols import PanelEvaluation, PanelLines
-from rlanything.runs import build
+from rlanything.runs import build, launch
 from rlanything.runs.executors.opened import opened
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN
@@ -32,24 +32,45 @@ from rlanything.stages.dependencies import labelling
 
 
 def make_labels(config: Config, root: Path) -> None:
-    """Write all labels/<panel>/<labeller>.jsonl.gz with one rename. Raises `ConfigError`."""
+    """Write all labels/<panel>/<labeller>.jsonl.gz with one rename.
+
+    Under torchrun every process asks a part, and the first one writes. Raises `ConfigError`, and `MachineError` where
+    another process has ended.
+    """
     if not config.evaluate.own_panel:
         raise ConfigError(
             "evaluate.labels = 'oracle' and evaluate.reward_policy = null: nothing to label; the final models are "
             "measured on the panels that `rlanything bootstrap` made"
         )
     build.one_thread()
+    with (
+        launch.measuring(config.train),
+        launch.in_first(lambda: _writing(config, root)) as folder,
+        opened(config),
+    ):
+        _label(config, root, folder)
+
+
+@contextmanager
+def _writing(config: Config, root: Path) -> Iterator[Path]:
+    """The folder to write into, which becomes labels/ when the block ends well."""
     layout = Layout(root)
     with locks.stage(root, LABEL, layout.labels, apart=(*BEFORE_TRAINING, f"{TRAIN}*", f"{EVALUATE}*")):
         layout.check_bootstrap()
-        used = labelling(config)
-        with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used), opened(config):
-            images = ImageStore(folder / layout.label_images.name, layout.panel_images)
-            panels = _panels(config, root, images)
-            for labeller in config.evaluate.labellers:
-                for name, lines in _labelled(config, root, labeller, panels, images).items():
-                    write_lines(folder / name / f"{labeller}.jsonl.gz", lines)
-                    print(f"label: {name}: {labeller}: {len(lines)} lines")
+        with atomic.whole(layout.labels) as folder, sources.unchanged(root, *labelling(config)):
+            yield folder
+
+
+def _label(config: Config, root: Path, folder: Path) -> None:
+    """Ask every labeller. The process that writes files writes them into `folder`."""
+    layout = Layout(root)
+    images = ImageStore(folder / layout.label_images.name, layout.panel_images)
+    panels = _panels(config, root, images)
+    for labeller in config.evaluate.labellers:
+        for name, lines in _labelled(config, root, labeller, panels, images).items():
+            if launch.first_process():
+                write_lines(folder / name / f"{labeller}.jsonl.gz", lines)
+                print(f"label: {name}: {labeller}: {len(lines)} lines")
 
 
 def final_panels(config: Config, layout: Layout) -> dict[str, dict[str, PanelLines]]:
@@ -89,7 +110,8 @@ def _panels(config: Config, root: Path, images: ImageStore) -> dict[str, PanelLi
             tried = try_tasks(acting, tasks, worker)
             named.update(chain.from_iterable(trajectory.images for trajectory in tried))
             found[name] = evaluation.panel(tasks, tried)
-    clear_images(images.folder, named)
+    if launch.first_process():
+        clear_images(images.folder, named)
     return found
 
 

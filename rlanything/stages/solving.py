@@ -15,6 +15,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.loop.episodes import deadline
 from rlanything.loop.panel import measure_policy
+from rlanything.loop.share import shared
 from rlanything.runs import build
 
 
@@ -49,7 +50,8 @@ def solve(
             return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
     if not isinstance(family, Teacher):
         return {}
-    return {task.task_id: _by_expert(family, task, config, run_seed) for task in tasks}
+    outcomes = shared(tasks, lambda part: [_by_expert(family, task, config, run_seed) for task in part])
+    return {task.task_id: found for task, found in zip(tasks, outcomes, strict=True)}
 
 
 def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) -> list[int]:

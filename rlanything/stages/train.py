@@ -14,12 +14,13 @@ from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.loop.share import wait_for_all
 from rlanything.runs import families, provenance, timings
-from rlanything.runs.build import fetch_commit, first_process
+from rlanything.runs.build import fetch_commit
 from rlanything.runs.fingerprint import Origin, checkpoints, made_from
 from rlanything.runs.folder import RunFolder, place
+from rlanything.runs.launch import first_process, workers
 from rlanything.runs.layout import Layout, trained
 from rlanything.runs.resuming import divisions, origins
-from rlanything.runs.workers import run_all
+from rlanything.runs.workers import side_by_side
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
 
 
@@ -82,12 +83,7 @@ def _intact(folder: RunFolder) -> int:
 def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence[int]) -> None:
     """Train seeds in processes of their own, `train.workers` at a time. Under torchrun, train them one by one here."""
     data = config.model_dump(by_alias=True)
-    workers = 1 if "RANK" in os.environ else min(config.train.workers, len(seeds))
-    if workers <= 1:
-        for seed in seeds:
-            train_seed(data, root, origin, arm, seed)
-        return
-    run_all(train_seed, [(data, root, origin, arm, seed) for seed in seeds], workers)
+    side_by_side(train_seed, [(data, root, origin, arm, seed) for seed in seeds], workers(config.train))
 
 
 def _check_source(config: Config, root: Path, arm: str) -> None:

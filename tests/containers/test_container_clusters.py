@@ -21,7 +21,7 @@ MANIFESTS = sorted((ROOT / "containers" / "kubernetes").glob("*.yaml"))
 DOCUMENTS = [document for path in MANIFESTS for document in yaml.safe_load_all(path.read_text())]
 JOBS = {document["metadata"]["name"]: document for document in DOCUMENTS if document["kind"] == "Job"}
 BATCH = ROOT / "containers" / "slurm" / "train.sbatch"
-NODES = BATCH.with_name("train-nodes.sbatch")
+NODES = BATCH.with_name("nodes.sbatch")
 
 
 def pod(job: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +145,7 @@ SLURM_NODEID=0 "$@"
 code=$?; wait; exit $code
 """
 """Runs its command once for each node, as for one task a node."""
+TRAINING = ("train", "--arm", "full")
 HOSTS = '[ "$1" != show ] || printf "%s\\n" node-a node-b'
 
 
@@ -161,7 +162,7 @@ def cluster(tmp_path) -> Path:
 
 
 def environment(cluster: Path, **more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("SCALE", "SET", "IMAGE", "ARM")}
+    kept = {name: value for name, value in os.environ.items() if name not in ("SCALE", "SET", "IMAGE")}
     path = f"{cluster}{os.pathsep}{os.environ['PATH']}"
     return {**kept, "PATH": path, "SLURM_SUBMIT_DIR": str(cluster), "SLURM_JOB_ID": "7", **more}
 
@@ -189,7 +190,9 @@ def test_the_batch_script_runs_in_an_image(cluster):
 @pytest.mark.parametrize(("script", "more"), [(BATCH, {}), (NODES, SEVERAL)])
 def test_a_batch_script_is_queued_again_before_its_time_is_up(cluster, script, more):
     work = subprocess.Popen(
-        ["bash", str(script)], env=environment(cluster, SECONDS_OF_WORK="30", **more), start_new_session=True
+        ["bash", str(script), *TRAINING],
+        env=environment(cluster, SECONDS_OF_WORK="30", **more),
+        start_new_session=True,
     )
     try:
         deadline = time.monotonic() + 20
@@ -207,10 +210,10 @@ def test_a_batch_script_is_queued_again_before_its_time_is_up(cluster, script, m
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_the_script_for_several_nodes_starts_one_launch_on_each_with_its_own_rank(cluster, code):
-    done = subprocess.run(
-        ["bash", str(NODES)], env=environment(cluster, CODE=str(code), **SEVERAL), check=False
-    )
+@pytest.mark.parametrize("command", [TRAINING, ("bootstrap",), ("evaluate", "--arm", "base_cooled")])
+def test_the_script_for_several_nodes_starts_one_launch_on_each_with_its_own_rank(cluster, command, code):
+    given = environment(cluster, CODE=str(code), **SEVERAL)
+    done = subprocess.run(["bash", str(NODES), *command], env=given, check=False)
     assert done.returncode == code
     launched = [line.split()[1:] for line in calls(cluster) if line.startswith("torchrun ")]
     args = [get_args_parser().parse_args(words) for words in launched]
@@ -220,17 +223,26 @@ def test_the_script_for_several_nodes_starts_one_launch_on_each_with_its_own_ran
     }
     for one in args:
         assert (one.module, one.training_script) == (True, "rlanything")
+        assert tuple(one.training_script_args) == command
         check_command(["rlanything", *one.training_script_args])
 
 
-def test_the_script_for_several_nodes_runs_another_arm_in_an_image(cluster):
-    run = environment(cluster, IMAGE="gpu.sif", ARM="policy", **SEVERAL)
-    subprocess.run(["bash", str(NODES)], env=run, check=True)
+def test_the_script_for_several_nodes_runs_in_an_image(cluster):
+    run = environment(cluster, IMAGE="gpu.sif", **SEVERAL)
+    subprocess.run(["bash", str(NODES), *TRAINING], env=run, check=True)
     inside = [line for line in calls(cluster) if line.startswith("apptainer ")]
     assert len(inside) == 2
     assert all(
         f"exec --nv --bind {cluster}:/app --pwd /app gpu.sif bash -c exec torchrun" in x for x in inside
     )
+
+
+def test_the_script_for_several_nodes_asks_which_command_is_meant(cluster):
+    given = environment(cluster, **SEVERAL)
+    done = subprocess.run(["bash", str(NODES)], env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "which command?" in done.stderr
+    assert not (cluster / "calls").exists()
 
 
 @pytest.mark.parametrize(("script", "more"), [(BATCH, {}), (NODES, SEVERAL)])

@@ -39,6 +39,18 @@ def test_every_process_of_torchrun_has_its_own_device(monkeypatch):
     assert placement.placement(train, Role.FROZEN, "32-true").device == torch.device("cuda", 3)
 
 
+def test_a_process_without_a_device_of_its_own_is_refused(monkeypatch):
+    """A measurement may be divided among any number of processes, whatever `train.devices` says."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    train = TrainConfig(iterations=1, accelerator="cuda")
+    for rank in (0, 1):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        assert placement.placement(train, Role.FROZEN, "32-true").device.index == rank
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ConfigError, match=r"at least 3 processes here: this machine has 2 of kind 'cuda'"):
+        placement.placement(train, Role.FROZEN, "32-true")
+
+
 def test_a_strategy_that_shards_takes_what_trains_from_the_host(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     train = TrainConfig(iterations=1, accelerator="cuda", devices=2, strategy="fsdp")

@@ -31,6 +31,7 @@ from rlanything.runs import build
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import evaluate, label, solving, train
+from rlanything.stages.bootstrap.stage import make_models
 
 pytestmark = pytest.mark.integration
 
@@ -135,6 +136,27 @@ def test_judges_that_label_steps_are_shown_the_same_pictures(project, monkeypatc
     if another:  # what the base policy saw is not needed
         shutil.rmtree(root / "models" / "images")
         evaluate.evaluate_arm(configured(*JUDGED, *another), root, "base")
+
+
+def measured(root: Path) -> None:
+    """One of two processes that make the panels, and label trajectories of another policy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patched(patch)
+        make_models(configured(), root)
+        label.make_labels(configured(*JUDGED, ANOTHER), root)
+
+
+def test_two_processes_keep_the_pictures_that_either_has_seen(project, monkeypatch, tmp_path):
+    patched(monkeypatch)
+    root = tmp_path / "divided"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("models", ".rla"))
+    two_ranks(root, measured, root)
+    for folder in ("models", "labels"):
+        lines = read_objects(next((root / folder).rglob("*.jsonl.gz")))
+        named = {name for line in lines for name in trajectory_images(line["trajectory"])}
+        assert {path.stem for path in (root / folder / "images").rglob("*.png")} == named != set()
+    kept = [sorted((place / "models" / "images").rglob("*.png")) for place in (project, root)]
+    assert [path.name for path in kept[0]] == [path.name for path in kept[1]]
 
 
 def test_a_solver_is_shown_the_pictures_of_the_tasks_that_it_tries(project, monkeypatch, asked):

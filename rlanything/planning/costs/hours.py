@@ -114,15 +114,14 @@ def stage_hours(
     device: Device,
     devices: int,
 ) -> float:
-    """Hours of a stage, all seeds. Outside a training one device works, and every model is frozen.
+    """Hours of a stage, all seeds. Outside a training every model is frozen.
 
     learns: the models that train where the stage is part of a training.
     """
     seconds = 0.0
     for calls in stage.calls:
         width = _width(config, calls.model, learns if stage.training else ())
-        count = devices if stage.training else 1
-        seconds += _sampled(config, calls, sizes[calls.model], width, device, count)
+        seconds += _sampled(config, calls, sizes[calls.model], width, device, devices)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
 

@@ -20,7 +20,7 @@ from rlanything.core.protocols import TaskFamily
 from rlanything.core.records.forms import Form, Text, require_equal
 from rlanything.core.types import Json, Task, Trajectory
 from rlanything.core.unittests import Row, require_table
-from rlanything.loop.share import host_of
+from rlanything.loop.share import host_of, shared
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.requirements import teacher
@@ -129,7 +129,7 @@ class UnitTestEvaluation:
         return [
             PanelProblem(task, opening, tuple(given), tables.dataset)
             for (task, given, _), opening, tables in zip(
-                work, openings, host_of(self.writer.family).examine(work), strict=True
+                work, openings, shared(work, host_of(self.writer.family).examine), strict=True
             )
         ]
 

@@ -9,7 +9,8 @@ complete and consistent. Models are trained in .rla/bootstrap/<key>/, so that fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from rlanything.loop.record import metrics_record
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import solved, try_tasks
-from rlanything.runs import build
+from rlanything.runs import build, launch
 from rlanything.runs.executors.opened import opened
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
@@ -43,11 +44,24 @@ WORK = Path(".rla/bootstrap")
 
 
 def make_models(config: Config, root: Path) -> None:
-    """Write models/: three checkpoints (when embedded), the reward panels and bootstrap.json. Raises `ConfigError`."""
+    """Write models/: three checkpoints (when embedded), the reward panels and bootstrap.json.
+
+    Under torchrun every process tries and judges a part of the panels, and the first one writes. Embedded models are
+    trained by one process alone. Raises `ConfigError`, and `MachineError` where another process has ended.
+    """
     build.one_thread()
-    layout = Layout(root)
+    if config.model.embedded is not None:
+        launch.alone("rlanything bootstrap", "embedded models are trained by one process")
     # If this machine cannot run the environment, this raises before minutes of work.
     build.family(config).environment().close()
+    with launch.measuring(config.train), launch.in_first(lambda: _writing(config, root)):
+        _finish(config, root, Layout(root))
+
+
+@contextmanager
+def _writing(config: Config, root: Path) -> Iterator[None]:
+    """Put the base models in their places. The block makes what the stage adds; then unfinished work is removed."""
+    layout = Layout(root)
     with locks.stage(root, BOOTSTRAP, layout.bootstrap.parent, apart=ALL):
         atomic.clear_removed(root / WORK)
         work = _trained(config, root) if config.model.embedded is not None else None
@@ -59,7 +73,7 @@ def make_models(config: Config, root: Path) -> None:
             clear_leftovers(path)
         _remove_others(layout, panels)
         _install(config, root, work)
-        _finish(config, root, layout)
+        yield
         if work is not None:
             atomic.remove(work.parent)
 
@@ -138,6 +152,8 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     ):
         store = images if config.model.images.any else None
         report, objections = _measure(config, root, layout, policy, reward, store)
+    if not launch.first_process():
+        return
     said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
     if objections and config.model.embedded is not None:
         raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
@@ -168,10 +184,12 @@ def _measure(
         named.update(chain.from_iterable(trajectory.images for trajectory in tried))
         panel = evaluation.panel(tasks, tried)
         first = evaluation.assess(panel)
-        write_lines(layout.reward_panel(name), panel)
+        if launch.first_process():
+            write_lines(layout.reward_panel(name), panel)
         report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels)
         objections += [f"panel {name}: {first.objection}"] if first.objection else []
-    clear_images(layout.panel_images, named)
+    if launch.first_process():
+        clear_images(layout.panel_images, named)
     return report, objections
 
 

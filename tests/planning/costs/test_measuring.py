@@ -174,10 +174,10 @@ def test_the_seconds_of_a_stage_are_those_worked_out_by_hand():
     assert by_hand(every_seed=False, times=3) == pytest.approx(3 * 140)
 
 
-def test_only_a_training_divides_its_measurements_among_its_devices():
-    assert by_hand(every_seed=False, devices=2) == pytest.approx(140)
+@pytest.mark.parametrize("training", [False, True])
+def test_devices_divide_a_measurement(training):
     # Two rows on each of two devices: 5 steps of 4 + 8 s.
-    assert by_hand(every_seed=False, devices=2, training=True) == pytest.approx(20 + 5 * 12)
+    assert by_hand(every_seed=False, devices=2, training=training) == pytest.approx(20 + 5 * 12)
 
 
 def planned(*overrides: str, arm: str = "full") -> Estimate:
