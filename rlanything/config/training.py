@@ -26,6 +26,8 @@ class TrainConfig(Section):
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
     offload: bool = False
     """Whether the parts of divided models, their gradients and moments lie in the host's memory (`fsdp`)."""
+    exchange: Literal["each", "last"] = "each"
+    """After which micro-batches of a step `fsdp` exchanges gradients. The other strategies do it after the last one."""
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
     """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1
@@ -54,6 +56,15 @@ class TrainConfig(Section):
                 f"staleness = {self.staleness}: needs devices = 1 and nodes = 1, not {self.devices} and {self.nodes}: "
                 "the processes of a run exchange rollouts and gradients in one order, which sampling beside learning "
                 "would break"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _exchanges_parts(self) -> TrainConfig:
+        if self.exchange == "last" and self.strategy != "fsdp":
+            raise ValueError(
+                f"exchange = last: needs strategy = fsdp, not {self.strategy}, which exchanges gradients after the "
+                "last micro-batch of a step in any case; leave it at each"
             )
         return self
 

@@ -235,8 +235,9 @@ class JointModule(LightningModule):
     def _exchanging(self, name: str, *, last: bool) -> AbstractContextManager[None]:
         """Within it a backward pass leaves its gradients in this process, if further passes of the step follow.
 
-        With DDP the last one exchanges their sum. It exchanges the gradients of the weights that it passes through
-        alone. The last micro-batch of a model that reads pictures may show none, so there every pass exchanges.
+        With DDP, and with `train.exchange: last`, the last one exchanges their sum. It exchanges the gradients of the
+        weights that it passes through alone. The last micro-batch of a model that reads pictures may show none, so
+        there every pass exchanges.
         """
         strategy = self.trainer.strategy
         if last or name in self._eyes or not isinstance(strategy, ParallelStrategy):

@@ -2,8 +2,8 @@
 
 A layer's weights are gathered for its forward and backward pass, and freed after it. So every process must make the
 same passes in the same order. Policy and reward model are divided on their own: an update of one gathers nothing of the
-other. Gradients are divided after every micro-batch. Until then each process holds all of them, so that is not put off
-to the last one.
+other. Gradients are divided after every micro-batch. `train.exchange` can put that off to the last one of a step, which
+saves messages; until then each process holds all of them.
 
 Samples come from a whole copy of the model, which each process has for itself. With LoRA the frozen weights are that
 copy already: they lie whole in each process, once for all roles, and LoRA's weights alone are divided. To divide the
@@ -12,7 +12,8 @@ frozen ones as well would take more memory, because the whole copy would still b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import (
     CPUOffloadPolicy,
+    FSDPModule,
     OffloadPolicy,
     fully_shard,
     register_fsdp_forward_method,
@@ -80,11 +82,13 @@ class Sharding(ModelParallelStrategy):
     numbers the weights of all models together. So it cannot read the second optimizer of another strategy's checkpoint,
     nor one that has not made a step.
 
-    offload: each process keeps its parts in the host's memory, and steps the optimizers there. timeout: how long the
-    processes wait for each other.
+    offload: each process keeps its parts in the host's memory, and steps the optimizers there. late: gradients are
+    divided after the last micro-batch of a step. timeout: how long the processes wait for each other.
     """
 
-    def __init__(self, processes: int, *, offload: bool = False, timeout: timedelta) -> None:
+    def __init__(
+        self, processes: int, *, offload: bool = False, late: bool = False, timeout: timedelta
+    ) -> None:
         super().__init__(
             data_parallel_size=processes,
             tensor_parallel_size=1,
@@ -92,10 +96,24 @@ class Sharding(ModelParallelStrategy):
             timeout=timeout,
         )
         self._offload = offload
+        self._late = late
+        self._divided: list[FSDPModule] = []
 
     def divide(self, model: PreTrainedModel) -> None:
         """Divide what trains of a model over the processes."""
-        shard(model, self.device_mesh["data_parallel"], offload=self._offload)
+        self._divided.append(shard(model, self.device_mesh["data_parallel"], offload=self._offload))
+
+    @contextmanager
+    def block_backward_sync(self) -> Iterator[None]:
+        """Within it, where gradients are exchanged late, backward passes add them up in this process."""
+        waiting = self._divided if self._late else []
+        try:
+            for model in waiting:
+                model.set_requires_gradient_sync(False)
+            yield
+        finally:
+            for model in waiting:
+                model.set_requires_gradient_sync(True)
 
     def model_to_device(self) -> None:
         """Move what lies elsewhere to the device. Offloaded parts stay; what is not divided lies there already."""
@@ -178,8 +196,10 @@ class Sharding(ModelParallelStrategy):
             optimizer.load_state_dict({**stored, "state": state})
 
 
-def shard(model: PreTrainedModel, mesh: DeviceMesh, *, offload: bool = False) -> None:
+def shard(model: PreTrainedModel, mesh: DeviceMesh, *, offload: bool = False) -> FSDPModule:
     """Divide what trains of a model over the processes of `mesh`: each of its layers on its own, then the rest.
+
+    Returns the model itself, which FSDP makes a module of its own class.
 
     Frozen weights stay as they are. They may be shared with other models, and have another number format.
 
@@ -191,6 +211,8 @@ def shard(model: PreTrainedModel, mesh: DeviceMesh, *, offload: bool = False) ->
         fully_shard(module, mesh=mesh, offload_policy=policy, ignored_params=frozen)
     setattr(model, FORWARD, MethodType(target_logprobs, model))
     register_fsdp_forward_method(model, FORWARD)
+    assert isinstance(model, FSDPModule)
+    return model
 
 
 def logprobs_of(model: PreTrainedModel) -> Callable[[Packed], Tensor]:

@@ -90,7 +90,11 @@ def make_trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
         strategy=make_strategy(
-            config.strategy, config.processes, offload=config.offload, timeout_s=config.timeout_s
+            config.strategy,
+            config.processes,
+            offload=config.offload,
+            late=config.exchange == "last",
+            timeout_s=config.timeout_s,
         ),
         devices=config.devices,
         num_nodes=config.nodes,
@@ -105,15 +109,15 @@ def make_trainer(
 
 
 def make_strategy(
-    name: str, processes: int, *, offload: bool = False, timeout_s: float = TIMEOUT_S
+    name: str, processes: int, *, offload: bool = False, late: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Strategy | str:
     """The strategy for Lightning, of all processes of a run, which wait `timeout_s` for each other.
 
-    offload: see `Sharding`. DDP must allow unused parameters: each backward pass uses one of the two models.
+    offload, late: see `Sharding`. DDP must allow unused parameters: each backward pass uses one of the two models.
     """
     wait = timedelta(seconds=timeout_s)
     if name == SHARDED:
-        return Sharding(processes, offload=offload, timeout=wait)
+        return Sharding(processes, offload=offload, late=late, timeout=wait)
     if processes > 1 and name in ("auto", "ddp"):
         return DDPStrategy(find_unused_parameters=True, timeout=wait)
     return name

@@ -166,6 +166,7 @@ STAGES = (
                 "devices",
                 "nodes",
                 "offload",
+                "exchange",
                 "staleness",
                 "save_rollouts",
             ),

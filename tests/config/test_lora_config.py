@@ -71,6 +71,9 @@ def test_only_divided_weights_are_kept_in_the_hosts_memory():
     assert "offload = True: needs strategy = fsdp, not ddp" in problem(
         train__strategy="ddp", train__offload=True
     )
+    assert "exchange = last: needs strategy = fsdp, not ddp, which exchanges" in problem(
+        train__strategy="ddp", train__exchange="last"
+    )
     assert "train.ofload: unknown; did you mean 'offload'" in problem(train__ofload=True)
 
 

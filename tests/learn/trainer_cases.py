@@ -17,6 +17,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.distributed import GradBucket
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultReduceScatter
 from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_leaves
@@ -35,7 +36,7 @@ from rlanything.learn.trainer import LoadedPrecision, StateFile, make_strategy
 UNITS = 5
 MODELS = {"policy": 1, "reward": 2}
 """The seed of each one's first weights."""
-OFFLOAD = "fsdp, offload"
+OFFLOAD, LATE = "fsdp, offload", "fsdp, exchange last"
 LORA, ANCHORED = "lora", "anchored"
 TWICE = SLOW.model_copy(update={"kl_reference": "base", "importance": "recomputed"})
 """Log-probs are computed again before an update: by the model that trains and by its reference."""
@@ -78,7 +79,7 @@ class Stage:
     backward: int = 0
     """How many backward passes this process made."""
     exchanged: int = 0
-    """After how many of them DDP's processes exchanged gradients."""
+    """How often its gradients were exchanged, all of a model at a time."""
     held: list[int] = field(default_factory=list)
     """How many numbers this process held in tensors for each checkpoint."""
 
@@ -171,8 +172,19 @@ class Stage:
         return {name: whole(value).clone() for name, value in self.module.state_dict().items()}
 
 
+class Reducing(DefaultReduceScatter):
+    """How FSDP exchanges the gradients of a model that are not in its layers. Counts how often it does."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        self.stage.exchanged += 1
+        return super().__call__(*arguments, **more)
+
+
 class Watch(Callback):
-    """Keeps every iteration's statistics, and counts how often DDP exchanges gradients, and what checkpoints hold."""
+    """Keeps every iteration's statistics, and counts how often gradients are exchanged, and what checkpoints hold."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -180,6 +192,9 @@ class Watch(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if isinstance(trainer.strategy.model, DistributedDataParallel):
             trainer.strategy.model.register_comm_hook(None, lambda _, bucket: self.exchange(bucket))
+        for model in (self.stage.policy, self.stage.reward):
+            if isinstance(model, FSDPModule):
+                model.set_custom_reduce_scatter(Reducing(self.stage))
 
     def exchange(self, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
         self.stage.exchanged += bucket.is_last()
@@ -231,7 +246,7 @@ def divided(stage: Stage) -> list[FSDPParam]:
 def main(folder: Path, strategy: str, resume: str = "") -> None:
     """One of several processes: train, then leave statistics and weights of the first and the last process.
 
-    strategy: that of a configuration, or `OFFLOAD`.
+    strategy: that of a configuration, `OFFLOAD`, or `LATE`.
     resume: a checkpoint of a stage whose reward model had nothing to learn so far; none: `lora`, and LoRA trains
     beside bfloat16; `anchored`, with `OWN`."""
     torch.set_num_threads(1)
@@ -240,7 +255,7 @@ def main(folder: Path, strategy: str, resume: str = "") -> None:
     skewed = {"anchored": True, "skew": 0.3} if mode == ANCHORED else {}
     stage = Stage(config, micro_tokens=60, silent=bool(resume), half=mode == LORA, **skewed)
     offload = strategy == OFFLOAD
-    made = make_strategy("fsdp" if offload else strategy, 2, offload=offload)
+    made = make_strategy(strategy.partition(",")[0], 2, offload=offload, late=strategy == LATE)
     placed = {"strategy": made, "devices": 2}
     stage.fit(2, folder, Path(resume) if resume else None, **placed)
     assert {part.offload_to_cpu for part in divided(stage)} <= {offload}

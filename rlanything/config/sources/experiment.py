@@ -94,6 +94,9 @@ TRAIN: dict[str, Row] = {
     "train.precision": row(code("bf16-mixed", EACH)),
     "train.strategy": row(ours("the reference code uses DeepSpeed ZeRO-3")),
     "train.offload": row(ours("it saves a device's memory and costs time")),
+    "train.exchange": row(
+        ours("`last` sends fewer messages, and each device holds whole gradients until then")
+    ),
     "train.accelerator": row(ours("a GPU where there is one; the paper's machines are not named")),
     "train.devices": row(
         ours("the paper names nodes, and not their devices"),

@@ -213,10 +213,13 @@ def _learning(config: Config, name: str, size: Size, work: Workload, shards: int
     )
     if precision == "bf16-mixed" and name not in config.learn.lora:
         needed += size.parameters * HALF
+    what = "activations"
     if shards > 1 or config.train.offload:  # two layers are gathered at once
         count, weight = learned(config, name, size)
         needed += 2 * count / max(1, size.layers) * weight
-    return Part("activations", name, needed)
+        if config.train.exchange == "last":
+            what, needed = "activations and whole gradients", needed + count * weight
+    return Part(what, name, needed)
 
 
 def _stepping(name: str, count: int, weight: int, shards: int) -> Part:

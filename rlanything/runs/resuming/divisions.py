@@ -26,6 +26,7 @@ KEYS = (
     "train.nodes",
     "train.strategy",
     "train.offload",
+    "train.exchange",
     "engine.max_batch",
     "learn.micro_batch_tokens",
     "learn.gradient_checkpointing",

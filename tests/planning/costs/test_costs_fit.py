@@ -148,6 +148,17 @@ def test_more_devices_copy_the_models_unless_they_are_divided():
     assert parts["fsdp", 8] == 16 * policy / 8 + 2 * policy + reward  # each device samples from a whole copy
 
 
+def test_gradients_that_are_exchanged_late_are_whole_beside_the_activations():
+    found = {}
+    for exchange in ("each", "last"):
+        config = configuration("train.strategy=fsdp", f"train.exchange={exchange}")
+        sizes = model_sizes(config, ROOT)
+        parts = memory(config, "policy", sizes, planned(arm="policy").work, 8).passing
+        (found[exchange],) = (part for part in parts if part.name.startswith("activations"))
+    assert found["last"].bytes - found["each"].bytes == 4 * 7_615_616_512
+    assert found["last"].name == "activations and whole gradients"
+
+
 def test_offloaded_parts_are_in_the_hosts_memory():
     """Two gathered layers stay on the device; AdamW steps where its moments are."""
     found = {}
