@@ -173,9 +173,9 @@ class Sharding(ModelParallelStrategy):
     def load_checkpoint(
         self, checkpoint_path: str | Path, weights_only: bool | None = None
     ) -> dict[str, Any]:
-        """The file, of which a process reads only what it takes over."""
+        """The checkpoint in the file, with whole tensors."""
         path = self.broadcast(checkpoint_path)
-        loaded: dict[str, Any] = torch.load(path, "cpu", mmap=True, weights_only=weights_only)
+        loaded: dict[str, Any] = self.checkpoint_io.load_checkpoint(path, weights_only=weights_only)
         return loaded
 
     def load_model_state_dict(self, checkpoint: Mapping[str, Any], strict: bool = True) -> None:

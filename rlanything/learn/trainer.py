@@ -25,7 +25,7 @@ from rlanything.learn.sharding import Sharding
 
 
 class StateFile(TorchCheckpointIO):
-    """Writes Lightning's checkpoint straight into its file, one tensor after the other.
+    """Lightning's checkpoint: written straight into its file, one tensor after the other, and read as it is used.
 
     A copy of the whole state in memory would take as much as policy, reward model and their moments together.
 
@@ -45,6 +45,16 @@ class StateFile(TorchCheckpointIO):
                 if target.refusal is None:
                     raise
                 raise target.refusal from None
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = "cpu", weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """A checkpoint in the host's memory, of which a process reads only what it takes over.
+
+        Tensors are mapped from the file. Whoever changes one gets the changed pages for itself.
+        """
+        loaded: dict[str, Any] = torch.load(path, map_location, mmap=True, weights_only=weights_only)
+        return loaded
 
 
 class _Target(io.BufferedWriter):

@@ -22,7 +22,7 @@ from rlanything.learn.batches import empty_batches, make_batches
 from rlanything.learn.callbacks import EndTogether, PublishIteration, write_dvclive
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import Minibatch
-from rlanything.learn.trainer import make_trainer
+from rlanything.learn.trainer import StateFile, make_trainer
 from rlanything.loop.batch import LoopState
 from rlanything.loop.critic import CRITICS
 from rlanything.loop.iteration import IterationResult
@@ -272,11 +272,9 @@ class SeedRun:
 
     def _finish(self, folder: Path) -> None:
         """Write what `finished` holds besides the iterations: the metrics as DVCLive files, and the final models."""
-        import torch
-
         checkpoint_file = self.folder.state_file(self.config.train.iterations)
         write_dvclive(folder / "dvclive", self.folder.metrics())
-        weights = torch.load(checkpoint_file, weights_only=True, map_location="cpu")["state_dict"]
+        weights = StateFile().load_checkpoint(checkpoint_file, weights_only=True)["state_dict"]
         learned = {"policy": self.parts.policy}
         if self.parts.arm.train_reward and self.parts.reward is not None:
             learned["reward"] = self.parts.reward

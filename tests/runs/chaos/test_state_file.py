@@ -1,4 +1,4 @@
-"""The state file of a run: its bytes, the memory that writing it takes, and a disk that is full at any point of it."""
+"""The state file of a run: its bytes, the memory that it takes to write and read it, and a disk that is full."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from trainer_cases import Stage
@@ -60,6 +61,29 @@ def test_no_copy_of_the_state_is_made_in_memory(tmp_path):
     size = (tmp_path / "state.ckpt").stat().st_size
     assert size > 8_000_000
     assert most < size / 20
+
+
+def resident(path: Path) -> int:
+    """Bytes of the file that this process has in memory and shares with whoever else reads it, and its own."""
+    (mapped,) = (m for m in psutil.Process().memory_maps() if m.path == str(path))
+    return mapped.private_dirty + mapped.rss
+
+
+def test_only_what_is_used_is_read_and_a_change_stays_in_the_process(tmp_path):
+    path = tmp_path / "state.ckpt"
+    StateFile().save_checkpoint(some(4_000_000), path)
+    before = path.read_bytes()
+    loaded = StateFile().load_checkpoint(path, weights_only=True)
+    assert resident(path) < len(before) / 10
+    large = loaded["state_dict"]["large"]
+    large[:1000] += 1
+    assert large[:3].tolist() == [1, 2, 3]
+    assert resident(path) < len(before) / 10
+    assert int(large[1000:].sum()) == sum(range(1000, 4_000_000))
+    assert resident(path) > len(before) / 2
+    assert path.read_bytes() == before
+    path.unlink()  # a run removes old state files while it goes on
+    assert int(large[:1000].sum()) == sum(range(1001))
 
 
 def test_a_disk_that_is_full_at_any_point_is_an_error_of_the_system(tmp_path):
