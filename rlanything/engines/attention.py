@@ -67,13 +67,11 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -
 
 def merge(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
     """The attention output over the keys of both parts. Each part is given as (output, log-sum-exp)."""
-    share = torch.sigmoid(other[1] - one[1]).to(one[0].dtype)
+    share = torch.sigmoid(other[1] - one[1])
     return torch.lerp(one[0], other[0], share)
 
 
-def arrange(
-    owner: Ints, owners: int, last_visible: Ints, width: int, heads: tuple[int, int], dtype: torch.dtype
-) -> Layout:
+def arrange(owner: Ints, owners: int, last_visible: Ints, width: int, heads: tuple[int, int]) -> Layout:
     """The layout of N tokens.
 
     Args:
@@ -82,7 +80,6 @@ def arrange(
         last_visible: N, the index of the last key that each token may see (-1: none).
         width: T, the number of keys.
         heads: K and G.
-        dtype: of the bias.
     """
     counts = np.bincount(owner, minlength=owners)
     queries = int(counts.max())
@@ -94,7 +91,7 @@ def arrange(
     token[place], seen[place] = np.arange(len(owner)), last_visible
     bias = None
     if last_visible.min() < width - 1:
-        bias = _bias(torch.from_numpy(seen).view(owners, queries), width, heads[1], dtype)
+        bias = _bias(torch.from_numpy(seen).view(owners, queries), width, heads[1])
     if queries == 1 and len(owner) == owners and np.array_equal(token, np.arange(owners)):
         return Layout(owners, queries, width, None, None, bias)
     each = np.arange(heads[0])
@@ -110,9 +107,9 @@ def ragged(counts: Ints) -> tuple[Ints, Ints]:
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _bias(last_visible: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
+def _bias(last_visible: Tensor, width: int, group: int) -> Tensor:
     """X1(Q*G)T for last visible keys XQ: 0 where a key is visible, `HIDDEN` elsewhere."""
     owners, queries = last_visible.shape
     hidden = torch.arange(width) > last_visible.view(owners, queries, 1, 1)
-    bias = torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, HIDDEN)
+    bias = torch.zeros(hidden.shape).masked_fill_(hidden, HIDDEN)
     return bias.expand(owners, queries, group, width).reshape(owners, 1, queries * group, width)

@@ -190,15 +190,15 @@ class Branches:
     def _layouts(self, rows: Ints, slots: Ints) -> tuple[Layout, Layout | None]:
         """Layouts of tokens at `slots` of `rows`: for their own row, and for their trunk (None for empty trunks)."""
         weights, trunks = self.weights, self._trunks
-        heads, dtype = (weights.kv_heads, weights.heads // weights.kv_heads), weights.embed.dtype
-        own = attention.arrange(rows, len(self), slots, int(slots.max()) + 1, heads, dtype)
+        heads = weights.kv_heads, weights.heads // weights.kv_heads
+        own = attention.arrange(rows, len(self), slots, int(slots.max()) + 1, heads)
         if not trunks.width:
             return own, None
         if np.array_equal(rows, self._trunk_rows):
             return own, self._trunk_layout
         owner, last = self._trunk_of[rows], self.visible[rows] - 1
         self._trunk_rows = rows
-        self._trunk_layout = attention.arrange(owner, len(trunks), last, trunks.width, heads, dtype)
+        self._trunk_layout = attention.arrange(owner, len(trunks), last, trunks.width, heads)
         return own, self._trunk_layout
 
     def _reserve(self, slots: int) -> None:

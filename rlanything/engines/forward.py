@@ -39,11 +39,7 @@ def project_qkv(
     heads, kv_heads, size = weights.heads, weights.kv_heads, weights.head_size
     qkv = functional.linear(normed, layer.qkv, layer.qkv_bias).view(-1, heads + 2 * kv_heads, size)
     rotated = qkv[:, : heads + kv_heads]
-    if qkv.dtype is torch.float32:
-        torch.view_as_complex(rotated.unflatten(-1, (-1, 2))).mul_(angles)
-    else:
-        pairs = torch.view_as_complex(rotated.float().unflatten(-1, (-1, 2)))
-        rotated.copy_(torch.view_as_real(pairs * angles).flatten(-2))
+    torch.view_as_complex(rotated.unflatten(-1, (-1, 2))).mul_(angles)
     return qkv[:, :heads], qkv[:, heads : heads + kv_heads], qkv[:, heads + kv_heads :]
 
 

@@ -31,14 +31,14 @@ class NativeEngine:
     """`Engine` over the live weights of a `Qwen2ForCausalLM` or `LlamaForCausalLM`.
 
     Args:
-        model: the module that is being trained; its weights are copied at construction and at every `sync`.
+        model: the module that is being trained; its weights are copied at construction and at every `sync`, as
+            float32. So log-probs are the module's to 1e-5 where it is float32 too.
         tokenizer: gives the ids that end a response.
         max_batch: the most rows that are decoded together.
-        dtype: of the copied weights, float32 or bfloat16; float32 reproduces the module's log-probs to 1e-5.
 
     Raises:
-        ValueError: for an architecture, device or dtype that `forward` does not implement (the message names it),
-            for `max_batch` below 1, and for a tokenizer without ids that end a response.
+        ValueError: for an architecture or device that `forward` does not implement (the message names it), for
+            `max_batch` below 1, and for a tokenizer without ids that end a response.
 
     Sessions: when a request continues a known session, only its new tokens are fed. The tokens are compared every time.
     From the first different token on, the prompt is read again. So a mismatch costs time, never correctness.
@@ -48,18 +48,11 @@ class NativeEngine:
     """
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        max_batch: int = 256,
-        dtype: torch.dtype = torch.float32,
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, max_batch: int = 256
     ) -> None:
         if max_batch < 1:
             raise ValueError(f"max_batch must be at least 1, got {max_batch}")
-        if dtype not in (torch.float32, torch.bfloat16):
-            raise ValueError(f"the native engine computes in float32 or bfloat16, not {dtype}")
-        self._model, self._dtype, self._max_batch = model, dtype, max_batch
+        self._model, self._max_batch = model, max_batch
         self._stops = frozenset(stop_ids(tokenizer))
         self._weights: Weights
         self._rotary: Rotary
@@ -70,7 +63,7 @@ class NativeEngine:
         """Copy the module's weights as they are now; drops every session's cache."""
         self._version = version
         self._sessions.clear()
-        self._weights = fuse(self._model, self._dtype)
+        self._weights = fuse(self._model)
         self._rotary = Rotary(self._weights)
 
     def close(self) -> None:

@@ -70,10 +70,13 @@ def check_supported(model: PreTrainedModel) -> None:
         )
 
 
-def fuse(model: PreTrainedModel, dtype: torch.dtype) -> Weights:
-    """A copy of the module's current weights. Raises `ValueError` for a model that `forward` does not implement."""
+def fuse(model: PreTrainedModel) -> Weights:
+    """A copy of the module's current weights, as float32.
+
+    Raises `ValueError` for a model that `forward` does not implement.
+    """
     check_supported(model)
-    reader, config = _Reader(model, dtype), model.config
+    reader, config = _Reader(model), model.config
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     layers = [
         reader.layer(f"model.layers.{index}", heads, kv_heads) for index in range(config.num_hidden_layers)
@@ -96,10 +99,9 @@ def fuse(model: PreTrainedModel, dtype: torch.dtype) -> Weights:
 class _Reader:
     """Reads named parameters of a module into the form that `forward` uses."""
 
-    def __init__(self, model: PreTrainedModel, dtype: torch.dtype) -> None:
+    def __init__(self, model: PreTrainedModel) -> None:
         # Shared parameters are listed once: a tied head is not in here.
         self._parameters = merged_parameters(model)
-        self._dtype = dtype
 
     def __contains__(self, name: str) -> bool:
         return name in self._parameters
@@ -108,13 +110,13 @@ class _Reader:
         """A copy of several weights, concatenated along their rows."""
         return torch.cat(
             [self._parameters[f"{prefix}.{name}.weight".removeprefix(".")] for name in names]
-        ).to(self._dtype)
+        ).float()
 
     def bias(self, prefix: str, *names: str) -> Tensor | None:
         """A copy of several biases, concatenated; None when the architecture has none."""
         found = [self._parameters.get(f"{prefix}.{name}.bias") for name in names]
         present = [bias for bias in found if bias is not None]
-        return torch.cat(present).to(self._dtype) if present else None
+        return torch.cat(present).float() if present else None
 
     def layer(self, prefix: str, heads: int, kv_heads: int) -> Layer:
         """All of one decoder layer."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import engine_cases as cases
 import pytest
-import torch
 from torch import nn
 
 from rlanything.core.types import Request
@@ -29,11 +28,6 @@ def test_models_that_native_does_not_implement(model, words):
     with pytest.raises(ValueError, match=words):
         NativeEngine(model(), cases.tokenizer())
     TransformersEngine(model(), cases.tokenizer()).generate([Request((5, 6), 0, 2)])
-
-
-def test_number_formats_that_native_does_not_implement():
-    with pytest.raises(ValueError, match="float32 or bfloat16"):
-        NativeEngine(cases.qwen2(), cases.tokenizer(), dtype=torch.float16)
 
 
 def test_models_that_do_not_generate():

@@ -128,8 +128,9 @@ class Placed:
             words = str(self._ask("last_words", ""))
             self._words = self._words or words
             self._ask("kill", None)
-        with suppress(Exception):  # Ray may have ended before
-            self._ray.kill(self._actor, no_restart=True)
+        with suppress(Exception):  # Ray may be ending
+            if self._ray.is_initialized():  # or it has ended: then `kill` would start one
+                self._ray.kill(self._actor, no_restart=True)
 
     def last_words(self) -> str:
         """The end of its log, or Ray's own words about the actor."""
