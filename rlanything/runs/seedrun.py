@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -78,7 +78,8 @@ class SeedRun:
         Under torchrun every process collects the same experience and learns from its share of it. Only the first
         process writes files. The engines and the executor are closed at the end, also after an error.
         """
-        with self.engines, opened(self.config), self.ahead:
+        # Engines end before the executor's Ray, which may have placed their servers, and also where it never begins.
+        with self.engines, opened(self.config), closing(self.engines), self.ahead:
             if first_process():
                 self._train()
             else:

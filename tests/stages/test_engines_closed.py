@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from stage_cases import small
 
+from rlanything.core.errors import MachineError
 from rlanything.engines.native import NativeEngine
 from rlanything.loop.iteration import Loop
+from rlanything.runs import seedrun
 from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, train
 from rlanything.stages.bootstrap import stage
@@ -80,3 +84,26 @@ def test_measuring_the_base_models_closes_their_engines(engines, project):
     shutil.copytree(project, copied, symlinks=True)
     stage._finish(CONFIG, copied, Layout(copied))
     assert (engines.opened, engines.open) == (2, set())
+
+
+def test_engines_are_closed_before_the_executor_ends_which_may_have_placed_their_servers(
+    engines, project, monkeypatch
+):
+    """Also where the executor does not begin."""
+    at_the_end = []
+
+    @contextmanager
+    def ends(config):
+        yield
+        at_the_end.append(set(engines.open))
+
+    config = small("train.iterations=1", "seed=6")
+    with monkeypatch.context() as patch:
+        patch.setattr(seedrun, "opened", ends)
+        train.train_arm(config, project, "outcome")
+    assert at_the_end == [set()]
+    monkeypatch.setattr(seedrun, "opened", mock.Mock(side_effect=MachineError("no worker starts")))
+    with pytest.raises(MachineError, match="no worker starts"):
+        train.train_arm(config, project, "policy")
+    assert engines.opened > 2
+    assert not engines.open
