@@ -174,10 +174,11 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
 
 
 def warn(config: Config, root: Path) -> None:
-    """Print which packages of the engine and of LoRA are missing here, and what in real checkpoints may not work."""
-    from rlanything.planning import check, checkpoints
+    """Print which packages of the engine and of LoRA are missing here, what in real checkpoints may not work, and where
+    samples are not those of the model that trains."""
+    from rlanything.planning import check, checkpoints, samplers
 
-    for text in [*check.missing(config), *checkpoints.warnings(config, root)]:
+    for text in [*check.missing(config), *checkpoints.warnings(config, root), *samplers.unlike(config)]:
         print(f"rlanything: warning: {text}", file=sys.stderr)
 
 

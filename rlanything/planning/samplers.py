@@ -60,6 +60,20 @@ def installed(config: Config) -> None:
         raise ConfigError(f"engine: {error}") from None
 
 
+def unlike(config: Config) -> list[str]:
+    """A warning for each model whose samples have another number format than its training, if nothing corrects it."""
+    chosen = config.engine.get("dtype")
+    if config.engine[targets.TARGET] not in (VLLM, SERVERS) or config.learn.importance == "recomputed":
+        return []
+    return [
+        f"engine.dtype = {chosen}: vLLM samples the {name} in another number format than it trains in (precision "
+        f"{config.precision(name)}). With learn.importance = recorded nothing corrects the difference, and nothing "
+        "logs it; use learn.importance=recomputed, or engine.dtype=auto"
+        for name in ("policy", "reward")
+        if chosen == "bfloat16" and config.precision(name) == "32-true"
+    ]
+
+
 def _check_vllm(config: Config) -> None:
     """What both forms of vLLM need."""
     from rlanything.engines.vllm import support
@@ -71,6 +85,7 @@ def _check_vllm(config: Config) -> None:
     try:
         support.Options(**_own(support.Options, config))
         serving = Serving(**_own(Serving, config))
+        _check_cluster(config, serving.cluster)
         if train.accelerator == "cpu":
             serving.check_device("cpu")
         needed = serving.replicas * train.processes
@@ -89,6 +104,16 @@ def _check_vllm(config: Config) -> None:
     except UserError as error:
         raise ConfigError(f"engine: {error}") from None
     _check_lora(config)
+
+
+def _check_cluster(config: Config, cluster: str | None) -> None:
+    """A process has one connection to Ray. Raises `ConfigError` where executor and servers name two clusters."""
+    executor = config.executor
+    if cluster is not None and executor.form == "ray" and executor.address != cluster:
+        raise ConfigError(
+            f"executor.address = {executor.address!r}, engine.addresses = ['ray://{cluster}']: a process is connected "
+            f"to one cluster; allowed: executor.address={cluster}, or executor=processes"
+        )
 
 
 def lora_apart(config: Config, name: str) -> bool:

@@ -21,7 +21,7 @@ from rlanything.planning.commands import (
     say_uncommitted,
     warn,
 )
-from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
+from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, EVALUATE, LABEL, TRAIN, of_arm
 from rlanything.workspaces import places
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> Non
         command = commands.add_parser(stage.name, help=stage.help)
         if stage.arms is not None:
             command.add_argument("--arm", default="", help="an arm of the configuration, e.g. full; required")
-        if stage.name in (TRAIN, EVALUATE):
+        if stage.name in (BOOTSTRAP, LABEL, TRAIN, EVALUATE):
             command.add_argument(
                 "--one-process",
                 action="store_true",
-                help="everything in this process, one seed after the other, e.g. for a debugger; the same results",
+                help="everything in this process but servers of engines, one seed after the other, e.g. for a "
+                "debugger; the same results",
             )
         if stage.name == TRAIN:
             command.add_argument("--dry-run", action="store_true", help="print the plan, do nothing")

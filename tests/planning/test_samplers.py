@@ -146,6 +146,36 @@ def test_a_cluster_that_places_servers_needs_ray_and_one_folder_and_serves_all_p
                 check.check(composed(*placed, "engine.folder=/shared/weights"), ROOT)
 
 
+def test_a_process_is_connected_to_one_cluster_of_ray(monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: None)
+    monkeypatch.setattr(samplers, "find_spec", lambda name: object())
+    placed = [
+        "engine=vllm_servers",
+        "engine.addresses=[ray://head:6379]",
+        "engine.folder=/shared",
+        "executor=ray",
+    ]
+    for address in ("null", "other:6379", "head:6380"):
+        with pytest.raises(
+            ConfigError, match=r"connected to one cluster; allowed: executor.address=head:6379, or"
+        ):
+            samplers.check(composed(*placed, f"executor.address={address}"))
+    samplers.check(composed(*placed, "executor.address=head:6379"))
+    samplers.check(composed(*placed[:3], "executor=processes"))
+
+
+def test_samples_in_another_format_than_training_are_warned_of_unless_they_are_corrected():
+    other = ["engine=vllm", "engine.dtype=bfloat16", "train.precision=32-true"]
+    assert [text.partition(": ")[0] for text in samplers.unlike(composed(*other))] == [
+        "engine.dtype = bfloat16"
+    ] * 2
+    (said,) = samplers.unlike(composed(*other, "learn.policy.precision=bf16-mixed"))
+    assert "samples the reward in another number format than it trains in (precision 32-true)" in said
+    for more in (["learn.importance=recomputed"], ["engine.dtype=auto"], ["train.precision=bf16-true"]):
+        assert samplers.unlike(composed(*other, *more)) == []
+    assert samplers.unlike(composed()) == []
+
+
 def test_vllm_must_be_installed(monkeypatch):
     monkeypatch.setattr(support, "version", lambda: None)
     with pytest.raises(ConfigError, match=r"engine: vLLM is not installed; install it with `pip install"):
