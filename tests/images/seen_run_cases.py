@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -23,9 +24,11 @@ from rlanything.learn.packing import policy_rows
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.record import EpisodeRecord
 from rlanything.planning import check
+from rlanything.repro.replay_report import replay_run
 from rlanything.repro.stored import StoredRun
 from rlanything.runs.folder import RunFolder
-from rlanything.stages import tasks, train
+from rlanything.runs.layout import Layout
+from rlanything.stages import evaluate, tasks, train
 from rlanything.stages.bootstrap.stage import make_models
 
 CHANGES = (
@@ -144,6 +147,16 @@ def is_the_same_after_a_kill(run: Path, config: Config, place: Path) -> None:
         train.train_arm(config, root, "full")
     assert times == [0, 0, 1]
     assert contents(root / "runs" / "full") == contents(project / "runs" / "full")
+
+
+def is_measured_and_replayed(run: Path, config: Config) -> None:
+    """The arm is evaluated, its episodes are played again to what was recorded, and its decisions follow from them."""
+    root = run.parents[2]
+    evaluate.evaluate_arm(config, root, "full")
+    (found,) = json.loads(Layout(root).evaluation("full").read_text())["seeds"].values()
+    assert set(found) >= {"in_domain", "out_of_domain", "rm_outcome"}
+    report = replay_run(run, [], play=True)
+    assert (report.problem, report.played) == ("", True)
 
 
 def both_models_learned(run: Path) -> None:

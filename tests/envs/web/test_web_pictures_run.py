@@ -7,12 +7,15 @@ from seen_run_cases import (
     CHANGES,
     both_models_learned,
     is_computed_again,
+    is_measured_and_replayed,
+    is_the_same_after_a_kill,
     recorded,
     shows_what_was_recorded,
     trained,
 )
 from stage_cases import ROOT
 
+from rlanything.config import parse
 from rlanything.core.types import Status
 from rlanything.planning import compose
 
@@ -36,10 +39,16 @@ WEB = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, installed):
+def composed():
+    """The configuration, as data."""
+    found = compose.compose([*WEB], ROOT)
+    found["env"] |= {"kinds": ["click-test-2", "click-button"], "ood_kinds": ["click-link"]}
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(composed, tmp_path_factory, installed):
     """The folder of a run of one iteration."""
-    composed = compose.compose([*WEB], ROOT)
-    composed["env"] |= {"kinds": ["click-test-2", "click-button"], "ood_kinds": ["click-link"]}
     with trained(tmp_path_factory.mktemp("web"), composed, "web", SAID) as made:
         yield made
 
@@ -60,3 +69,11 @@ def test_training_computes_the_log_probs_that_were_recorded(run, trajectories):
 
 def test_both_models_learned(run):
     both_models_learned(run)
+
+
+def test_it_is_evaluated_and_its_pages_are_played_again(run, composed):
+    is_measured_and_replayed(run, parse(composed))
+
+
+def test_a_training_that_is_killed_goes_on_to_the_same_bytes(run, composed, tmp_path):
+    is_the_same_after_a_kill(run, parse(composed), tmp_path)
