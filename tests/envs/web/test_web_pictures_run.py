@@ -72,7 +72,7 @@ def test_both_models_learned(run):
 
 
 def test_it_is_evaluated_and_its_pages_are_played_again(run, composed):
-    is_measured_and_replayed(run, parse(composed))
+    is_measured_and_replayed(run, parse(composed), play=True)
 
 
 def test_a_training_that_is_killed_goes_on_to_the_same_bytes(run, composed, tmp_path):
