@@ -14,7 +14,7 @@ ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 
 class ExecutorConfig(Section):
-    """Where environments run. Nothing in here changes a result, so no run depends on it (docs/scale.md)."""
+    """Where environments run. Nothing in here changes a result, so no run depends on it (docs/workers.md)."""
 
     form: Literal["inline", "processes", "ray"] = "inline"
     workers: Annotated[int, Field(gt=0, le=4096)] = 2
