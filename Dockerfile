@@ -21,7 +21,8 @@ RUN sh /opt/system.sh git make
 FROM cpu-system AS cpu-packages
 # An index of CPU builds keeps the image small; empty: where pip looks anyway.
 ARG TORCH_INDEX=
-# More extras of pyproject.toml, e.g. `ray lora`; their packages have the versions of constraints-cpu.txt.
+# More extras of pyproject.toml, e.g. `ray lora`. Packages that constraints-cpu.txt names have its versions; docs/containers.md
+# says of which extras it names all.
 ARG EXTRAS=
 RUN python3 -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1

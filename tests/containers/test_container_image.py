@@ -8,7 +8,7 @@ import sys
 import tomllib
 
 import pytest
-from container_cases import INSTRUCTIONS, ROOT, TARGETS
+from container_cases import EXTRAS, INSTRUCTIONS, ROOT, TARGETS
 
 SCRIPT = ROOT / "containers" / "build_and_smoke.sh"
 
@@ -80,7 +80,10 @@ def test_package_lists_are_not_left_in_a_layer():
 
 @pytest.mark.parametrize(
     ("name", "extras"),
-    [("cpu", ["sweep", "coding", "dev", "ray"]), ("gpu", ["sweep", "coding", "vllm", "lora"])],
+    [
+        ("cpu", ["sweep", "coding", "dev", "ray", "lora", "web", "plots"]),
+        ("gpu", ["sweep", "coding", "vllm", "lora"]),
+    ],
 )
 def test_every_requirement_is_pinned_to_a_version_that_it_allows(name, extras):
     from packaging.requirements import Requirement
@@ -104,7 +107,7 @@ def test_every_requirement_is_pinned_to_a_version_that_it_allows(name, extras):
     assert pins["torch"] == "2.13.0"
 
 
-def test_more_extras_can_be_asked_for_and_are_pinned_too():
+def test_more_extras_can_be_asked_for_and_are_installed_with_the_constraints():
     """An unknown one ends the build: `requirements.py` refuses it."""
     (asked, installed) = re.findall(
         r"python requirements\.py ([^>]*)>|pip install (--constraint [^&]*)", stage("cpu-packages")
@@ -112,6 +115,25 @@ def test_more_extras_can_be_asked_for_and_are_pinned_too():
     assert asked[0].split() == ["sweep", "coding", "$EXTRAS"]
     assert "constraints-cpu.txt" in installed[1]
     assert "EXTRAS=" in instructions("ARG")
+
+
+def test_the_page_says_of_which_more_extras_all_packages_are_pinned():
+    """Of an extra whose own packages are. What those need is in the file with them."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    pins = {canonicalize_name(package) for package in versions("constraints-cpu.txt")}
+    pinned = {
+        name
+        for name, lines in EXTRAS.items()
+        if all(canonicalize_name(Requirement(line).name) in pins for line in lines)
+    }
+    page = (ROOT / "docs" / "containers.md").read_text()
+    sentences = re.search(r"All packages of (.*?) are pinned\. Of those of (.*?) only the ones", page)
+    assert sentences is not None
+    said, others = (set(re.findall(r"`(\w+)`", part)) for part in sentences.groups())
+    assert said == pinned - {"sweep", "coding", "dev"}, "the images have these anyway"
+    assert others == EXTRAS.keys() - pinned
 
 
 def test_requirements_of_an_unknown_extra_are_refused():
