@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -124,6 +125,52 @@ def test_the_pages_have_the_numbers_of_the_preset_for_one_gpu():
     assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
     assert f"{lasting} before activations, at most {peak} with them" in paper
     assert f"the files of problems and a sandbox; at most {most} |" in paper
+
+
+SCALE = (ROOT / "docs" / "scale.md").read_text()
+PLANS = [line for line in SCALE.splitlines() if line.startswith("rlanything plan ")]
+ROWS = ["a laptop", "one GPU", "one node", "many nodes"]
+"""What of the first table of the page has a plan of its own, in the order of the page's plans."""
+
+
+def cell(on: str) -> str:
+    """What the page says that a plan says."""
+    (row,) = [line for line in SCALE.splitlines() if line.startswith(f"| [{on}](#")]
+    return row.removesuffix(" |").rpartition(" | ")[2]
+
+
+def printed(capsys, command: str) -> tuple[str, str, str]:
+    """Of arm `full`: whether its numbers are an upper bound, its GB, its hours."""
+    assert main(["--root", str(ROOT), *command.split()[1:]]) == 0
+    said = capsys.readouterr().out
+    (kind,) = re.findall(r"^(at most|expected)  ", said, re.MULTILINE)
+    ((memory, hours),) = re.findall(r"^full  .* ([\d.]+) GB +([\d.]+)$", said, re.MULTILINE)
+    return kind, memory, hours
+
+
+@pytest.mark.parametrize(("on", "number"), [(on, number) for number, on in enumerate(ROWS)])
+def test_the_page_from_a_laptop_to_a_cluster_has_the_numbers_of_its_plans(monkeypatch, capsys, on, number):
+    assert len(PLANS) == len(ROWS)
+    monkeypatch.setattr(devices, "this_cpu", lambda: devices.Device("cpu", 10**10, 1e11, 1e11, 1e10, "said"))
+    kind, memory, hours = printed(capsys, PLANS[number])
+    if on == "a laptop":  # its hours are of the machine that plans
+        assert cell(on) == f"{memory} GB, 2 h {kind} (of this machine's CPU)"
+        return
+    keys = dict(word.split("=") for word in PLANS[number].split() if "=" in word)
+    count = int(keys.get("train.devices", 1)) * int(keys.get("train.nodes", 1))
+    device = "H100" if count == 1 else f"{count} x H100"
+    each = "" if count == 1 else " a device"
+    assert "--device H100" in PLANS[number]
+    assert cell(on).startswith(f"{memory} GB{each}, {hours} h {kind}, {device}")
+
+
+def test_the_page_from_a_laptop_to_a_cluster_has_the_hours_of_vllm(capsys):
+    (chosen,) = re.findall(r'make repro SCALE=single-gpu SET="([^"]*)"', SCALE)
+    kind, _, hours = printed(capsys, f"rlanything plan scale=single-gpu {chosen} --arm full --device H100")
+    before = re.search(r"([\d.]+) h at most", cell("one GPU"))
+    assert before is not None
+    assert cell("one GPU").endswith(f"with `vllm` [{hours} h](#one-gpu)")
+    assert f"take {hours} hours {kind} in place of {before[1]}, by the plan" in SCALE
 
 
 def activations_of(found: Estimate) -> str:
