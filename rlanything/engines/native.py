@@ -1,4 +1,4 @@
-"""The embedded default engine: samples straight from the training module's Qwen2 / Llama weights on CPU.
+"""The embedded default engine: samples from a copy of the training module's Qwen2 or Llama weights, on a CPU.
 
 It is fast for four reasons. One fused forward pass serves all rows (`forward`). Equal prompts and shared trunks are
 read once (`prompt_trunks`, `cache`). Sessions keep their cache from turn to turn (`sessions`). Tokens that constrained

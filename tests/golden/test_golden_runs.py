@@ -135,10 +135,14 @@ def test_seeds_side_by_side_are_the_seeds_one_after_the_other(root, tmp_path):
     for place, workers in ((root, 2), (other, 1)):
         golden.check(ARM, golden.run(place, ARM, train__seeds=2, train__workers=workers))
     for seed in (0, 1):
-        one, two = (Layout(place).run(ARM, seed) for place in (root, other))
-        names = [p.relative_to(one) for p in one.rglob("*") if p.suffix in (".jsonl", ".gz", ".safetensors")]
-        assert len(names) > 10
-        assert [name for name in names if (one / name).read_bytes() != (two / name).read_bytes()] == []
+        have_the_same_bytes(*(Layout(place).run(ARM, seed) for place in (root, other)))
+
+
+def have_the_same_bytes(one: Path, two: Path) -> None:
+    """Two runs have the same records, metrics, buffers and weights."""
+    names = [p.relative_to(one) for p in one.rglob("*") if p.suffix in (".jsonl", ".gz", ".safetensors")]
+    assert len(names) > 10
+    assert [name for name in names if (one / name).read_bytes() != (two / name).read_bytes()] == []
 
 
 def trained(root: Path, changes: dict[str, object]) -> None:
@@ -152,6 +156,17 @@ def test_two_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_
     """With `fsdp` they divide the weights too. Processes of torchrun are in tests/runs/test_rank_death.py."""
     two_ranks(root, trained, root, {"train__devices": 2, "train__strategy": strategy})
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
+
+
+@pytest.mark.long
+@pytest.mark.integration
+@pytest.mark.parametrize("strategy", ["auto", "fsdp"])
+def test_two_processes_give_the_same_bytes_again(root, tmp_path, strategy):
+    """The sums of a division have one order."""
+    other = golden.project(tmp_path / "other")
+    for place in (root, other):
+        two_ranks(place, trained, place, {"train__devices": 2, "train__strategy": strategy})
+    have_the_same_bytes(*(Layout(place).run(ARM, 0) for place in (root, other)))
 
 
 def trained_but_not_placed(root: Path, changes: dict[str, object]) -> None:
