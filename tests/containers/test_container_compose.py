@@ -32,7 +32,16 @@ def option(name: str, flag: str) -> str:
 
 
 def test_nothing_is_wrong():
-    assert set(SERVICES) == {"repro", "postgres", "sweep", "vllm", "served", "ray-head", "ray-worker"}
+    assert set(SERVICES) == {
+        "repro",
+        "postgres",
+        "sweep",
+        "vllm",
+        "served",
+        "train",
+        "ray-head",
+        "ray-worker",
+    }
     assert problems(COMPOSE) == []
 
 
@@ -68,7 +77,7 @@ def test_what_is_wrong_is_found(damage, said):
     assert any(text.startswith(said) for text in problems(data)), problems(data)
 
 
-@pytest.mark.parametrize("name", ["repro", "sweep", "served", "ray-head", "ray-worker"])
+@pytest.mark.parametrize("name", ["repro", "sweep", "served", "train", "ray-head", "ray-worker"])
 def test_the_project_has_the_command(name):
     check_command(words(name))
 
@@ -142,7 +151,7 @@ def test_the_reward_model_is_asked_where_it_is_served():
     assert f"{address.hostname}:{address.port}/health" in SERVICES["vllm"]["healthcheck"]["test"][-1]
 
 
-@pytest.mark.parametrize("name", ["repro", "sweep", "served", "vllm", "ray-head"])
+@pytest.mark.parametrize("name", ["repro", "sweep", "served", "vllm", "train", "ray-head"])
 def test_volumes_lie_where_the_image_lets_its_user_write(name):
     places = [volume.split(":")[1] for volume in SERVICES[name]["volumes"]]
     assert set(places) <= {"/app", "/app/.rla"}, "containers/project.sh gives these to the user"
