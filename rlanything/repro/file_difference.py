@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import math
 import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from safetensors import SafetensorError, deserialize
 
 from rlanything.core.types import Json
-from rlanything.files.reader import parse, values
+from rlanything.files.reader import MOST_MB, parse
 
 MISSING: Any = object()
 SHOWN = 80
 """Characters of a value that are printed."""
+_LONGEST = MOST_MB << 20
+"""Bytes of a line that are held. An archive may hold a line of any length."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,7 @@ def _recorded(
     path: PurePosixPath, first: bytes, second: bytes, unit: str, named: Callable[[Json], str]
 ) -> Place:
     iteration = int(path.name.removeprefix("iter_").partition(".")[0]) - 1
-    for number, (a, b) in enumerate(
-        zip_longest(_records(path, first), _records(path, second), fillvalue=MISSING)
-    ):
+    for number, a, b in _unequal(path, first, second):
         if a == b:
             continue
         if a is MISSING or b is MISSING:
@@ -92,12 +93,10 @@ def _episode(record: Json) -> str:
 
 def _lines(path: PurePosixPath, first: bytes, second: bytes) -> Place:
     """The place as line and key."""
-    for number, (a, b) in enumerate(
-        zip_longest(_records(path, first), _records(path, second), fillvalue=MISSING), 1
-    ):
+    for number, a, b in _unequal(path, first, second):
         if a != b:
             keys, x, y = _descend(a, b)
-            return Place(_joined(f"line {number}", keys), _shown(x), _shown(y), _iteration(path, a, b))
+            return Place(_joined(f"line {number + 1}", keys), _shown(x), _shown(y), _iteration(path, a, b))
     return _bytes(path, first, second)
 
 
@@ -139,8 +138,28 @@ def _bytes(path: PurePosixPath, first: bytes, second: bytes) -> Place:
     return Place(f"byte {at}", first[at : at + 8].hex(), second[at : at + 8].hex())
 
 
-def _records(path: PurePosixPath, data: bytes) -> list[Any]:
-    return [value for _, value in values(io.BytesIO(data), Path(path))]
+def _unequal(path: PurePosixPath, first: bytes, second: bytes) -> Iterator[tuple[int, Any, Any]]:
+    """(number, value, value) of each line that has other bytes in the other content; `MISSING` after its last line.
+
+    Only these lines are read as JSON, and no more than a line of each content is kept. So files that are equal but for
+    their end are compared as fast as they are unpacked.
+    """
+    pairs = zip_longest(_lines_of(path, first), _lines_of(path, second), fillvalue=MISSING)
+    for number, pair in enumerate(pairs):
+        if pair[0] != pair[1]:
+            one, two = (line if line is MISSING else parse(line) for line in pair)
+            yield number, one, two
+
+
+def _lines_of(path: PurePosixPath, data: bytes) -> Iterator[bytes]:
+    """The lines of a content, unpacked. Raises `ValueError` for one that is longer than a file may be."""
+    source: Any = io.BytesIO(data)
+    if path.suffix == ".gz":
+        source = gzip.GzipFile(fileobj=source)
+    while line := source.readline(_LONGEST + 1):
+        if len(line) > _LONGEST:
+            raise ValueError(f"{path}: a line of more than {_LONGEST} bytes")
+        yield line
 
 
 def _iteration(path: PurePosixPath, *records: Any) -> int | None:

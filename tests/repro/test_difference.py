@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import tracemalloc
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from rlanything.cli import main
+from rlanything.files import reader
+from rlanything.repro import file_difference
 from rlanything.repro.difference import first_difference, folders
 from rlanything.repro.file_difference import first_place
 
@@ -100,6 +103,47 @@ def test_a_missing_file_is_a_difference(pair):
     _, copy = pair
     (copy / "dvclive" / "metrics.json").unlink()
     assert str(found(pair)) == "dvclive/metrics.json: file\n  first:  there\n  second: missing"
+
+
+def packed(count: int, seed: int) -> bytes:
+    """Lines of a hundred bytes, in an archive, and an episode with this seed."""
+    rows = [{"iteration": n, "text": "x" * 80} for n in range(count)]
+    rows.append({"trajectory": {"slot": 3, "rollout": 1, "seed": seed}})
+    return gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode(), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("lines.jsonl.gz", "line 20001, trajectory.seed"),
+        ("rollouts/iter_0003.jsonl.gz", "slot 3, rollout 1, seed"),
+    ],
+)
+def test_equal_lines_are_neither_read_as_json_nor_kept(monkeypatch, name, where):
+    monkeypatch.setattr(reader, "MOST_MB", 1)  # what is not kept may be more than a file that is read
+    asked = []
+    monkeypatch.setattr(file_difference, "parse", lambda line: asked.append(line) or json.loads(line))
+    contents = [packed(20_000, seed) for seed in (4, 5)]
+    tracemalloc.start()
+    place = first_place(PurePosixPath(name), *contents)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (place.where, place.first, place.second) == (where, "4", "5")
+    assert len(asked) == 2
+    assert peak < 4 << 20
+
+
+def test_lines_that_say_the_same_in_other_words_are_passed_over():
+    first, second = b'{"a": 1, "b": 2}\n{"c": 1}\n', b'{"b": 2, "a": 1}\n{"c": 2}\n'
+    assert str(first_place(PurePosixPath("x.jsonl"), first, second).where) == "line 2, c"
+    longer = first_place(PurePosixPath("x.jsonl"), first, first + b'{"d": 1}')
+    assert (longer.where, longer.first, longer.second) == ("line 3", "nothing", '{"d": 1}')
+
+
+def test_a_line_that_is_too_long_to_be_held_is_compared_byte_by_byte(monkeypatch):
+    monkeypatch.setattr(file_difference, "_LONGEST", 20)
+    first, second = b'{"a": "one two three"}\n1', b'{"a": "one two three"}\n2'
+    assert first_place(PurePosixPath("x.jsonl"), first, second).where == "byte 23"
 
 
 def test_a_tensor_is_named_with_its_element_and_both_values():
