@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_bytes, write_text
-from rlanything.files.reader import FileError, opened, read_objects, values
+from rlanything.files.reader import FileError, opened, read_object, read_objects, values
+
+LARGEST = 1e15
+"""Larger numbers are no metrics of a run, and sums of them overflow."""
+_SHOWN = 40
+"""Characters of a value in a message."""
 
 
 def write_json(path: Path, value: Json) -> None:
@@ -31,14 +37,46 @@ def is_number(value: Json) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and abs(value) <= sys.float_info.max)
 
 
+def metric_of(row: Mapping[str, Json], key: str, where: str) -> float | None:
+    """A number of a row of metrics; None where it was not measured: missing, null or NaN.
+
+    Raises `FileError` for anything else, naming the place (`where`), the iteration and the key.
+    """
+    value = row.get(key)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool) or not is_number(value) or abs(value) > LARGEST:
+        raise _unexpected(row, key, where, f"a number from -{LARGEST:g} to {LARGEST:g}, or null")
+    return float(value)
+
+
+def whole_metric(row: Mapping[str, Json], key: str, where: str, most: float = LARGEST) -> int:
+    """The number of a row of metrics that counts something. Raises `FileError`, also where it was not measured."""
+    value = metric_of(row, key, where)
+    if value is None or not 0 <= value <= most or not value.is_integer():
+        raise _unexpected(row, key, where, f"a whole number from 0 to {most:g}")
+    return int(value)
+
+
 def read_metrics(path: Path) -> list[dict[str, float | None]]:
-    """The rows of a run's metrics.jsonl: numbers, or null for what was not measured. Raises `FileError`."""
-    rows = list(read_objects(path))
-    for number, row in enumerate(rows, 1):
-        for key, value in row.items():
-            if value is not None and not is_number(value):
-                raise FileError(f"{path}:{number}: {key!r} must be a number or null")
-    return rows
+    """The rows of a run's metrics.jsonl: numbers, or null or NaN for what was not measured. Raises `FileError`."""
+    return [_numbers(row, f"{path}:{number}") for number, row in enumerate(read_objects(path), 1)]
+
+
+def read_iteration(path: Path) -> dict[str, float | None]:
+    """The metrics of one published iteration of a run in training, as a row of `read_metrics`. Raises `FileError`."""
+    return _numbers(read_object(path), str(path))
+
+
+def _numbers(row: dict[str, Json], where: str) -> dict[str, float | None]:
+    for key in row:
+        metric_of(row, key, where)
+    return row
+
+
+def _unexpected(row: Mapping[str, Json], key: str, where: str, expected: str) -> FileError:
+    at = "" if key == "iteration" else f" iteration {json.dumps(row.get('iteration'))[:_SHOWN]}:"
+    return FileError(f"{where}:{at} {key!r} is {json.dumps(row.get(key))[:_SHOWN]}; it must be {expected}")
 
 
 def read_lines(path: Path, command: str) -> Iterator[Json]:

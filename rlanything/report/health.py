@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from rlanything.report.formatting import code
-from rlanything.report.results.curves import RECENT, Curves, Run, Series
+from rlanything.report.results.curves import LOSSES, RECENT, Curves, Run, Series
 from rlanything.report.results.flattery import flattery
 
 MU_SHARE = 0.2
@@ -151,7 +151,7 @@ def crashed(run: Run) -> str:
 
 def diverged(run: Run) -> str:
     """Losses that are not finite, or a policy that moves far in one iteration."""
-    for key in ("policy/loss", "reward/loss"):
+    for key in LOSSES:
         if any(math.isinf(value) for value in run.get(key, {}).values()):
             return f"{key} was infinite."
     kl = run.get("policy/kl", {})

@@ -14,8 +14,7 @@ from rlanything.core.splits import keyed
 from rlanything.engines import sources
 from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
-from rlanything.files.reader import read_objects
-from rlanything.files.records import write_json
+from rlanything.files.records import read_metrics, whole_metric, write_json
 from rlanything.runs import launch
 from rlanything.runs.layout import Layout, trained
 from rlanything.runs.workers import side_by_side
@@ -134,5 +133,6 @@ def _accepted(layout: Layout, arm: str, seed: int) -> int:
     """Number of tasks that the run accepted; 0 for `base`."""
     if arm == BASE:
         return 0
-    rows = list(read_objects(layout.run(arm, seed) / "metrics.jsonl"))
-    return int(rows[-1]["accepted_total"])
+    path = layout.run(arm, seed) / "metrics.jsonl"
+    rows = read_metrics(path)
+    return whole_metric(rows[-1] if rows else {}, "accepted_total", f"{path}:{len(rows)}")

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.files.reader import FileError, opened, parse, read_json
-from rlanything.files.records import is_number
+from rlanything.files.records import LARGEST, is_number
 
 Row = Mapping[str, float | None]
 """The metrics of an iteration: numbers, None for what was not measured."""
 MOST_MB = 64
 """Larger files are not looked at: metrics of a run take some kilobytes an iteration."""
-LARGEST = 1e15
-"""Larger numbers are no metrics of a run, and sums of them overflow. They count as not measured."""
 LONGEST = 1_000_000
 """Bytes of a line of JSON; longer ones end the reading of a file."""
 

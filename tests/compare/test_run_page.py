@@ -16,6 +16,7 @@ from rlanything.compare.figures import folder_of, free, free_folder
 from rlanything.compare.run.page import single_md
 from rlanything.compare.run.single import single
 from rlanything.core.errors import ConfigError
+from rlanything.files.reader import FileError
 from rlanything.report.drawn.canvas import Chart, empty
 from rlanything.report.figures import KINDS
 from rlanything.report.results.evaluations import read_evaluation
@@ -115,6 +116,9 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
     text = single_md(found)
     assert "In training: 3 of 24 iterations are published and shown." in text
     assert "How it ends: the run is in training." in text
+    (folder / "metrics.json").write_text('{"iteration": 2, "accepted": Infinity}')
+    with pytest.raises(FileError, match=r"0002/metrics\.json: iteration 2: 'accepted' is Infinity"):
+        single("full", tmp_path)
 
 
 @pytest.mark.slow
@@ -174,6 +178,19 @@ def test_a_damaged_evaluation_is_named(root, tmp_path, capsys):
     (bad / "evaluation/full.json").write_text(json.dumps({**evaluation("full", 2), "arm": "other"}))
     assert main(["--root", str(bad), "report", "--run", "full"]) == 2
     assert "evaluation/full.json: holds arm 'other', not 'full'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), 1e300, 10**400])
+def test_a_number_that_no_run_has_is_one_clear_line(root, tmp_path, capsys, value):
+    bad = tmp_path / "bad"
+    shutil.copytree(root, bad, symlinks=True)
+    path = bad / "runs/full/seed-1/metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[5]["accepted"] = value
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["--root", str(bad), "report", "--run", "full"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "runs/full/seed-1/metrics.jsonl, line 6: iteration 5: 'accepted' is " in said
 
 
 @pytest.mark.slow

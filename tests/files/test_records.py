@@ -7,7 +7,16 @@ import gzip
 import pytest
 
 from rlanything.core.errors import ConfigError
-from rlanything.files.records import read_lines, write_json, write_lines
+from rlanything.files.reader import FileError
+from rlanything.files.records import (
+    metric_of,
+    read_iteration,
+    read_lines,
+    read_metrics,
+    whole_metric,
+    write_json,
+    write_lines,
+)
 
 RECORDS = [{"a": 1, "text": "Zürich → 東京"}, {"b": [1, 2.5, None]}]
 
@@ -92,3 +101,37 @@ def test_unicode_line_separators_in_a_text_do_not_end_a_record(tmp_path, separat
 def test_an_archive_needs_no_other_program(tmp_path):
     write_lines(tmp_path / "x.jsonl.gz", RECORDS)
     assert gzip.decompress((tmp_path / "x.jsonl.gz").read_bytes()).count(b"\n") == 2
+
+
+def test_what_was_not_measured_is_none():
+    row = {"iteration": 2, "mu": float("nan"), "accuracy": None, "accepted": 3}
+    assert [metric_of(row, key, "x") for key in ("mu", "accuracy", "gone", "accepted")] == [
+        None,
+        None,
+        None,
+        3.0,
+    ]
+    assert whole_metric(row, "accepted", "x") == 3
+
+
+ABSURD = ["Infinity", "-Infinity", "1e16", "1" + "0" * 400, "true", '"many"', "[3]"]
+
+
+@pytest.mark.parametrize("said", ABSURD)
+@pytest.mark.parametrize("live", [False, True])
+def test_what_is_no_number_of_a_run_is_named_with_file_iteration_and_key(tmp_path, said, live):
+    path = tmp_path / ("metrics.json" if live else "metrics.jsonl")
+    row = f'{{"iteration": 7, "accepted": {said}}}\n'
+    path.write_text(row if live else '{"iteration": 6, "accepted": 1}\n' + row)
+    with pytest.raises(FileError) as caught:
+        (read_iteration if live else read_metrics)(path)
+    where = path if live else f"{path}:2"
+    shown = "1e+16" if said == "1e16" else said[:40]
+    limits = "it must be a number from -1e+15 to 1e+15, or null"
+    assert str(caught.value) == f"{where}: iteration 7: 'accepted' is {shown}; {limits}"
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), -1, 2.5, float("inf"), True, "3", 11])
+def test_what_counts_nothing_is_named(value):
+    with pytest.raises(FileError, match=r"^x:1: iteration 4: 'accepted' is .*; it must be a"):
+        whole_metric({"iteration": 4, "accepted": value}, "accepted", "x:1", most=10)

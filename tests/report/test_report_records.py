@@ -86,6 +86,34 @@ def test_a_broken_line_of_metrics_is_named(tmp_path, line, trouble):
     assert "dvc repro train" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("values", "trouble"),
+    [
+        ('"iteration": 3, "accepted": Infinity', "iteration 3: 'accepted' is Infinity; it must be a number"),
+        ('"iteration": 3, "mu": -1e300', "iteration 3: 'mu' is -1e+300; it must be a number"),
+        (f'"iteration": 3, "votes": 1{"0" * 400}', "iteration 3: 'votes' is 1000000000"),
+        (
+            '"iteration": 1000000000000',
+            "'iteration' is 1000000000000; it must be a whole number from 0 to 1e+09",
+        ),
+        ('"iteration": -1', "'iteration' is -1; it must be a whole number"),
+        ('"iteration": true', "'iteration' is true; it must be a number"),
+    ],
+)
+def test_a_number_that_no_run_has_is_named(tmp_path, values, trouble):
+    path = write_metrics(tmp_path, "full", 0, metrics("full", 0, 2))
+    path.write_bytes(path.read_bytes() + f"{{{values}}}\n".encode())
+    with pytest.raises(ReportError) as caught:
+        read_curves(tmp_path, ARMS)
+    assert str(caught.value).startswith(f"runs/full/seed-0/metrics.jsonl, line 4: {trouble}")
+    assert str(caught.value).endswith("; make it again with `dvc repro train`")
+
+
+def test_a_loss_that_was_infinite_is_read(tmp_path):
+    write_metrics(tmp_path, "full", 0, [{"iteration": 0, "policy/loss": float("inf")}])
+    assert read_curves(tmp_path, ARMS)["full"][0] == {"policy/loss": {0: float("inf")}}
+
+
 def test_what_was_not_measured_has_no_point_and_a_repeated_iteration_counts_once(tmp_path):
     lines = [
         {"iteration": 1, "mu": float("nan"), "accuracy": None, "note": "text", "accepted_total": 3},

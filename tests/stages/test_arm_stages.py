@@ -36,6 +36,15 @@ def trained(tiny_project, tmp_path_factory) -> Path:
     return root
 
 
+@pytest.mark.parametrize("row", ['{"iteration": 3, "accepted_total": Infinity}', '{"iteration": 3}', ""])
+def test_a_run_that_says_no_number_of_accepted_tasks_is_named(tmp_path, row):
+    layout = Layout(tmp_path)
+    layout.run("full", 0).mkdir(parents=True)
+    (layout.run("full", 0) / "metrics.jsonl").write_text(row)
+    with pytest.raises(ConfigError, match=r"seed-0/metrics\.jsonl:\d: iteration .*'accepted_total' is "):
+        evaluate._accepted(layout, "full", 0)
+
+
 def episodes(root: Path, arm: str) -> list[dict]:
     folder = Layout(root).run(arm, 0) / "rollouts"
     return [record for path in sorted(folder.iterdir()) for record in read_lines(path, "train")]

@@ -9,9 +9,10 @@ from optuna.trial import TrialState
 from sweep_cases import BAND, LAMBDA, declared, make, write_results
 
 from rlanything.core.errors import ConfigError
+from rlanything.files.reader import FileError
 from rlanything.files.records import write_json
 from rlanything.sweep.trials.board import REPEATS
-from rlanything.sweep.trials.measure import training_curve
+from rlanything.sweep.trials.measure import cost, finished_curve, rows, training_curve
 from rlanything.sweep.trials.status import status_line
 
 
@@ -98,6 +99,27 @@ def test_a_point_that_could_not_be_measured_moves_no_other_one(tmp_path):
     trial = board.study.ask()
     assert not board.study.report(trial.number, curve)
     assert board.study.trials()[0].intermediate_values == {1: 0.7}
+
+
+@pytest.mark.parametrize(
+    "row", ['{"iteration": 5, "panel/rm_pairwise": Infinity}', '{"panel/rm_pairwise": 0.5}']
+)
+def test_a_row_that_no_run_writes_is_named(tmp_path, row):
+    for name, read in (("iterations/0000/metrics.json", training_curve), ("metrics.jsonl", finished_curve)):
+        place = tmp_path / "seed-0" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(row)
+        with pytest.raises(
+            FileError, match=rf"{place.name}.*: .*'(panel/rm_pairwise|iteration)' is (Infinity|null)"
+        ):
+            read([tmp_path / "seed-0"], "rm_pairwise")
+
+
+def test_what_was_not_measured_costs_nothing(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text(
+        '{"iteration": 0, "status/ok": 4, "status/truncated": null, "episode_steps": 3, "votes": NaN, "tests": 2}'
+    )
+    assert cost(rows(tmp_path)) == 14
 
 
 def test_a_trial_that_was_not_drawn_to_the_end_is_completed(tmp_path):

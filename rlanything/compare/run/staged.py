@@ -19,6 +19,7 @@ from rlanything.buffer.views.find.live import live_run
 from rlanything.compare.run.named import seed_of
 from rlanything.config import BASE, BASE_COOLED
 from rlanything.files.reader import read_object
+from rlanything.files.records import read_iteration
 from rlanything.report.results.evaluations import EVALUATE
 from rlanything.rollouts.runs import NamedRun
 from rlanything.runs.layout import Layout
@@ -55,7 +56,7 @@ def _run(run: NamedRun, place: Path) -> None:
             (place / ROLLOUTS / path.name).symlink_to(places[0])
         elif path.parent.name == BUFFER and path.name.startswith("iter_") and path.name != START:
             published.append(places[0].parent)
-    rows = [read_object(one / "metrics.json") for one in sorted(published)]
+    rows = [read_iteration(one / "metrics.json") for one in sorted(published)]
     (place / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 

@@ -6,17 +6,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from rlanything.core.types import Json
 from rlanything.files.reader import FileError, parse, read_bytes
-from rlanything.files.records import is_number
+from rlanything.files.records import metric_of, whole_metric
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import Metric
 
 TRAIN = "dvc repro train"
+LOSSES = ("policy/loss", "reward/loss")
+"""What may be infinite, where training diverged."""
+MOST_ITERATIONS = 10**9
+"""The largest number of an iteration: no run comes near."""
 RECENT = 5
 """Iterations that count as the start of a run, and as its end."""
 
@@ -56,31 +60,45 @@ def _runs(folder: Path, root: Path) -> dict[int, Run]:
 def _run(path: Path, root: Path) -> Run:
     """The series of one metrics.jsonl. A later line of the same iteration wins (a resumed run may repeat one)."""
     name = path.relative_to(root)
-    lines: dict[int, Mapping[str, Any]] = {}
+    lines: dict[int, dict[str, float]] = {}
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         if line.strip():
-            record = _line(line, f"{name}, line {number}")
-            lines[record["iteration"]] = record
+            iteration, values = _line(line, f"{name}, line {number}")
+            lines[iteration] = values
     return _series(lines)
 
 
-def _line(line: bytes, where: str) -> dict[str, Any]:
+def _line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
+    """The iteration of a line, and what it measured. Raises `ReportError`."""
     try:
         record = parse(line)
     except FileError as error:
         raise ReportError(f"{where}: not valid JSON ({error}); make it again with `{TRAIN}`") from None
     if not isinstance(record, dict) or not isinstance(record.get("iteration"), int):
         raise ReportError(f"{where}: no iteration number; make it again with `{TRAIN}`")
-    return record
+    try:
+        return whole_metric(record, "iteration", where, MOST_ITERATIONS), _measured(record, where)
+    except FileError as error:
+        raise ReportError(f"{error}; make it again with `{TRAIN}`") from None
 
 
-def _series(lines: Mapping[int, Mapping[str, Any]]) -> Run:
+def _measured(record: Mapping[str, Json], where: str) -> dict[str, float]:
+    """The numbers of a row; texts are none. A loss may be infinite, and the report says so (`health`)."""
+    found = {}
+    for key, value in record.items():
+        if key == "iteration" or not isinstance(value, int | float):
+            continue
+        number = value if key in LOSSES and value in (math.inf, -math.inf) else metric_of(record, key, where)
+        if number is not None:
+            found[key] = float(number)
+    return found
+
+
+def _series(lines: Mapping[int, Mapping[str, float]]) -> Run:
     run: Run = {}
     for iteration in sorted(lines):
         for key, value in lines[iteration].items():
-            measured = is_number(value) and not math.isnan(value)
-            if measured and key != "iteration":
-                run.setdefault(key, {})[iteration] = float(value)
+            run.setdefault(key, {})[iteration] = value
     return run
 
 

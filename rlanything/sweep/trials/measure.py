@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from rlanything.core.types import Json
 from rlanything.files.reader import read_object
-from rlanything.files.records import read_metrics
+from rlanything.files.records import metric_of, read_metrics, whole_metric
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
@@ -86,16 +87,23 @@ def measure(trial: Path, arms: Sequence[str], last: int = 0) -> Measured:
     return Measured(found, coverage)
 
 
-def rows(run: Path) -> list[dict[str, Any]]:
-    """The lines of a run's metrics.jsonl."""
-    return read_metrics(run / "metrics.jsonl")
+def rows(run: Path) -> list[dict[str, float | None]]:
+    """The lines of a run's metrics.jsonl: numbers, or None for what was not measured. Raises `FileError`."""
+    path = run / "metrics.jsonl"
+    return [_measured(row, f"{path}:{number}") for number, row in enumerate(read_metrics(path), 1)]
+
+
+def _measured(row: Mapping[str, Json], where: str) -> dict[str, float | None]:
+    return {key: metric_of(row, key, where) for key in row} | {
+        "iteration": whole_metric(row, "iteration", where)
+    }
 
 
 def cost(run: Sequence[Mapping[str, Any]]) -> float:
     """Replies sampled in a run: the policy's turns, and the reward model's votes or tests."""
     total = 0.0
     for row in run:
-        episodes = row.get("status/ok", 0.0) + row.get("status/truncated", 0.0)
+        episodes = (row.get("status/ok") or 0.0) + (row.get("status/truncated") or 0.0)
         judged = (row.get("votes") or 0.0) + (row.get("tests") or 0.0)
         total += episodes * (row.get("episode_steps") or 0.0) + judged
     return round(total)
@@ -139,7 +147,7 @@ def _run_panel(values: Mapping[int, float], most: float = float("inf")) -> Panel
     return Panel(tuple(values), ("run",), hits, np.ones_like(hits), (0.0, most))
 
 
-def training_curve(seeds: Sequence[Path], metric: str) -> list[float | None]:
+def training_curve(seeds: Sequence[Path], name: str) -> list[float | None]:
     """The points that a pruner compares: seed after seed, up to the first seed that is not finished.
 
     Point k of seed s has the same random draws in every trial. The point before training is left out: it is the same
@@ -147,17 +155,17 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float | None]:
 
     Args:
         seeds: the seeds' live folders, in order; those that have not begun need not exist.
-        metric: one with a curve (`declare.metrics.has_curve`).
+        name: that of a metric with a curve (`declare.metrics.has_curve`).
     """
     points: list[float | None] = []
     for seed in seeds:
         files = sorted((seed / "iterations").glob("[0-9]*/metrics.json"))
-        points += curve_points(map(read_object, files), metric)
+        points += curve_points((_measured(read_object(file), str(file)) for file in files), name)
         if not (seed / "finished").is_dir():
             break
     return points
 
 
-def finished_curve(runs: Sequence[Path], metric: str) -> list[float | None]:
+def finished_curve(runs: Sequence[Path], name: str) -> list[float | None]:
     """The same points as `training_curve`, of seeds that are all finished; runs: their folders in order."""
-    return [point for run in runs for point in curve_points(rows(run), metric)]
+    return [point for run in runs for point in curve_points(rows(run), name)]
