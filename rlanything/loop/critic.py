@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing_extensions import TypedDict
 
 from rlanything.config import AdaptationConfig
-from rlanything.core.records.forms import Count, Form, Text
+from rlanything.core.records.forms import Count, Form, Integer, Text
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Task
 from rlanything.loop.chat_model import ChatModel
@@ -34,9 +34,9 @@ TOO_LONG = "the question does not fit the critic's context"
 
 
 class _Critique(TypedDict):
-    rollout: int
-    step: int | None
-    seed: int
+    rollout: Integer
+    step: Integer | None
+    seed: Integer
     left_out: Count
     reply: Text
     summary: Text
@@ -44,7 +44,7 @@ class _Critique(TypedDict):
 
 
 class _Record(TypedDict):
-    slot: int
+    slot: Integer
     task_id: Text
     text: Text
     critiques: list[_Critique]

@@ -12,6 +12,7 @@ from hypothesis import given
 from rlanything.core.records.rollouts import (
     judgements_from_json,
     judgements_to_json,
+    lesson_from_json,
     trajectory_from_json,
     trajectory_to_json,
 )
@@ -92,6 +93,47 @@ def test_a_missing_field_is_named():
 def test_a_field_of_another_type_is_named(field, value, trouble):
     with pytest.raises(ValueError, match=trouble):
         trajectory_from_json({**trajectory_to_json(episode((1,))), field: value})
+
+
+LARGE = 1 << 63
+
+
+@pytest.mark.parametrize("number", [LARGE, -LARGE - 1, 10**300])
+@pytest.mark.parametrize("place", ["slot", "rollout", "seed", "version"])
+def test_a_number_that_64_bits_cannot_hold_is_refused(place, number):
+    record = trajectory_to_json(episode((1, 5)))
+    with pytest.raises(
+        ValueError, match=rf"^{place}: Input should be (less|greater) than or equal to -?92233720368547758"
+    ):
+        trajectory_from_json({**record, place: number})
+    assert trajectory_from_json({**record, place: LARGE - 1}) != trajectory_from_json(record)
+
+
+@pytest.mark.parametrize("number", [LARGE, -LARGE - 1, 10**300])
+@pytest.mark.parametrize(
+    "place", ["prompt_kept", "prompt_added.0", "response.1", "logprobs.0", "allowed.0.0", "text_kept"]
+)
+def test_a_number_of_a_step_that_64_bits_cannot_hold_is_refused(place, number):
+    record = trajectory_to_json(episode((1, 5)))
+    step = {**record["steps"][0], "allowed": [[7], [2]], "text_kept": 0, "text_added": "a"}
+    *keys, last = place.split(".")
+    holder = step
+    for key in keys:
+        holder = holder[int(key) if key.isdigit() else key]
+    holder[int(last) if last.isdigit() else last] = number
+    with pytest.raises(ValueError, match=rf"^steps\.0\.{place}: Input should be (less|greater) than"):
+        trajectory_from_json({**record, "steps": [step]})
+
+
+@pytest.mark.parametrize("number", [LARGE, 10**300])
+def test_a_number_of_a_vote_or_lesson_that_64_bits_cannot_hold_is_refused(number):
+    vote = {"verdict": 1, "reasoning": "", "response": [1, 2], "logprobs": [-0.5, -0.5]}
+    for key in ("response", "logprobs"):
+        judged = [{"prompt_kept": 0, "prompt_added": [], "votes": [{**vote, key: [1, number]}]}]
+        with pytest.raises(ValueError, match=rf"^0\.votes\.0\.{key}\.1: Input should be less than"):
+            judgements_from_json(judged)
+    with pytest.raises(ValueError, match=r"^weight: Input should be less than"):
+        lesson_from_json({"advantages": [0.5], "weight": number})
 
 
 def test_a_step_has_a_log_prob_for_every_token():

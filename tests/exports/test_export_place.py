@@ -135,6 +135,26 @@ def test_a_damaged_run_leaves_nothing(undisturbed, tmp_path, capsys):
     assert list((tmp_path / "made").iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["slot", "token", "log-prob"])
+def test_a_number_that_no_table_holds_is_refused_with_its_file(undisturbed, tmp_path, capsys, place):
+    for name in ("runs", "provenance"):
+        shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
+    file = tmp_path / "runs" / RUN / "rollouts/iter_0002.jsonl.gz"
+    records = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    step = records[1]["trajectory"]["steps"][0]
+    if place == "slot":
+        records[1]["trajectory"]["slot"] = 2**64
+    else:
+        step["response" if place == "token" else "logprobs"][0] = 10**300
+    file.write_bytes(gzip.compress("".join(json.dumps(record) + "\n" for record in records).encode()))
+    assert asked(tmp_path, tmp_path / "made" / "out", kind="datasets") == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    key = {"slot": "slot", "token": "steps.0.response.0", "log-prob": "steps.0.logprobs.0"}[place]
+    assert f"trajectory.{key}: Input should be less than" in said
+    assert str(file) in said
+    assert list((tmp_path / "made").iterdir()) == []
+
+
 def test_a_run_in_training_gives_its_published_iterations(project, exported, tmp_path):
     in_training(project, tmp_path, published=1)
     made = export("full", "trl-sft", tmp_path / "out", root=tmp_path)

@@ -9,9 +9,12 @@ from scripted import World, task
 
 from rlanything.config import ArmConfig
 from rlanything.core.types import Lesson
+from rlanything.loop.critic import CriticRecord
 from rlanything.loop.record import EpisodeRecord, episode_records
+from rlanything.rewards.unit_tests.records import UnitTestRecord
 
 VOTES = ("good", "good", "bad")
+MOST = (1 << 63) - 1
 
 
 def collected(**changed):
@@ -63,3 +66,16 @@ def test_what_does_not_train_has_no_lesson():
     assert all((e.advantages, e.lessons) == (None, ()) for e in solved_always)
     lines = [r["lesson"] for r in episode_records(result.groups) if r["trajectory"]["slot"] == 2]
     assert all(line == {"policy": None, "reward": [None, None]} for line in lines)
+
+
+def test_the_records_of_a_critic_and_of_tests_have_the_same_bounds():
+    critique = {"rollout": 0, "step": 1, "seed": 5, "left_out": 0, "reply": "", "summary": "", "reason": ""}
+    record = {"slot": 0, "task_id": "t", "text": "", "critiques": [critique]}
+    for key in ("rollout", "step", "seed", "left_out"):
+        with pytest.raises(
+            ValueError, match=rf"^critiques\.0\.{key}.*: Input should be less than or equal to {MOST}"
+        ):
+            CriticRecord.from_json({**record, "critiques": [{**critique, key: MOST + 1}]})
+    for read in (CriticRecord.from_json, UnitTestRecord.from_json):
+        with pytest.raises(ValueError, match=rf"^slot: Input should be less than or equal to {MOST}"):
+            read({**record, "slot": MOST + 1})

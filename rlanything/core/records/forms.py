@@ -13,8 +13,12 @@ from rlanything.core.types import Json
 
 Text = InstanceOf[str]
 """Any string. Pydantic's own strings cannot hold a lone surrogate, and a model's reply may contain one."""
-Count = Annotated[int, Field(ge=0)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+_MOST = (1 << 63) - 1
+Integer = Annotated[int, Field(ge=-_MOST - 1, le=_MOST)]
+"""Any integer that columns of a table and tensors hold: 64 bits. One of JSON has any number of digits."""
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Number = Annotated[float, Field(allow_inf_nan=False, gt=-(2.0**63), lt=2.0**63)]
+"""A finite number. One of JSON may be an integer, so it has the bounds of one."""
 
 
 def _sign(value: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from rlanything.core.records.forms import Form, ImageName, Number, Sign, Text, require_equal, text_of
+from rlanything.core.records.forms import Form, ImageName, Integer, Number, Sign, Text, require_equal, text_of
 from rlanything.core.types import (
     Direction,
     Json,
@@ -36,15 +36,15 @@ StatusForm: Any = text_of(Status)
 class StepForm(TypedDict):
     """One turn of a stored trajectory."""
 
-    prompt_kept: int
-    prompt_added: list[int]
-    response: list[int]
+    prompt_kept: Integer
+    prompt_added: list[Integer]
+    response: list[Integer]
     logprobs: list[Number]
-    allowed: list[list[int]]
+    allowed: list[list[Integer]]
     action: Text
     valid: bool
     observation: Text
-    text_kept: NotRequired[int]
+    text_kept: NotRequired[Integer]
     text_added: NotRequired[Text]
     response_text: NotRequired[Text]
     images: NotRequired[list[ImageName]]
@@ -55,15 +55,15 @@ class TrajectoryForm(TypedDict):
     """A stored trajectory."""
 
     task_id: Text
-    slot: int
-    rollout: int
-    seed: int
+    slot: Integer
+    rollout: Integer
+    seed: Integer
     first_observation: Text
     outcome: Sign
     status: StatusForm
     error: Text
     first_images: NotRequired[list[ImageName]]
-    version: NotRequired[int]
+    version: NotRequired[Integer]
     steps: list[StepForm]
 
 
@@ -72,15 +72,15 @@ class VoteForm(TypedDict):
 
     verdict: Sign | None
     reasoning: Text
-    response: list[int]
+    response: list[Integer]
     logprobs: list[Number]
 
 
 class JudgementForm(TypedDict):
     """The stored votes on one step."""
 
-    prompt_kept: int
-    prompt_added: list[int]
+    prompt_kept: Integer
+    prompt_added: list[Integer]
     images: NotRequired[list[ImageName]]
     votes: list[VoteForm]
 

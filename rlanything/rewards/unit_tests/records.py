@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import TypedDict
 
-from rlanything.core.records.forms import Form, Text, require_equal
+from rlanything.core.records.forms import Form, Integer, Text, require_equal
 from rlanything.core.records.rollouts import (
     JudgementForm,
     LessonForm,
@@ -38,7 +38,7 @@ class _Examined(TypedDict):
 
 
 class _Record(TypedDict):
-    slot: int
+    slot: Integer
     task_id: Text
     proposal: bool
     trains: bool
