@@ -54,6 +54,14 @@ def test_without_the_base_there_is_no_report(tmp_path):
             '{"arm": "full", "seeds": {"0": {"rm_process": {"t": {"good": [-1, 2]}}}}}',
             "seeds.0.rm_process.t.good.0",
         ),
+        (
+            f'{{"arm": "full", "seeds": {{"0": {{"accepted_tasks": 1{"0" * 400}}}}}}}',
+            "seeds.0.accepted_tasks: ",
+        ),
+        (
+            f'{{"arm": "full", "seeds": {{"0": {{"rm_outcome": {{"t": [0, 1{"0" * 400}]}}}}}}}}',
+            "seeds.0.rm_outcome.t.1: Input should be less than or equal to 1000000000000000",
+        ),
     ],
 )
 def test_a_broken_evaluation_is_named(tmp_path, content, trouble):

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BaseModel, Field
 Channels = tuple[tuple[float, float], ...]
 """(hits, total) of each channel, for one task of one seed; a metric is the mean of its channels' shares."""
 Outcome = Annotated[int, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+"""No run counts further. A float holds each of them, and the integers of JSON have any number of digits."""
 
 
 def _possible(hits: tuple[int, int]) -> tuple[int, int]:
