@@ -1,13 +1,15 @@
 """The command line. What a command needs is imported when it runs, so that `rlanything --help` answers at once.
 
-Exit codes: 0 done; 1 what was compared differs; 2 the input or the machine does not allow it, in one message; 130
-interrupted; 141 the reader of the output closed it, so that nobody may have read the verdict.
+Exit codes: 0 done; 1 what was compared differs; 2 the input or the machine does not allow it, in one message, or what
+was printed is lost because standard output is closed; 130 interrupted; 141 the reader of the output closed it, so that
+nobody may have read the verdict.
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import shlex
 import signal
@@ -28,9 +30,46 @@ from rlanything.workspaces.cli import add_stages, settle
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 
+class _Unread(io.TextIOWrapper):
+    """Stands for a standard output that is closed. lost: whether anything was printed."""
+
+    lost = False
+
+    def write(self, text: str, /) -> int:
+        self.lost = self.lost or bool(text)
+        return super().write(text)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    return answer(build_parser(), sys.argv[1:] if argv is None else argv)
+    _open_closed()
+    try:
+        return _heard(answer(build_parser(), sys.argv[1:] if argv is None else argv))
+    except SystemExit as end:  # of the parser: a wrong command line, or --help
+        raise SystemExit(end.code or _heard(0)) from None
+
+
+def _open_closed() -> None:
+    """Open what is closed of standard input, output and error, with nobody at the other end.
+
+    Python has None in their place. The next file that is opened would have their number, and what a child process
+    prints would end in it.
+    """
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers: the lowest free one is given
+        if getattr(sys, name) is None:
+            place = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(place, True)
+            kind = _Unread if name == "stdout" else io.TextIOWrapper
+            file = os.fdopen(place, "rb" if name == "stdin" else "wb")
+            setattr(sys, name, kind(file, encoding="utf-8", errors="backslashreplace"))
+
+
+def _heard(code: int) -> int:
+    """The exit code. A verdict that was printed where nobody can read it is none."""
+    if code > 1 or not (isinstance(sys.stdout, _Unread) and sys.stdout.lost):
+        return code
+    _say("standard output is closed, so what this command printed is lost; what it wrote into files is kept")
+    return 2
 
 
 def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """The command line: exit codes, one-line errors, and the dry run."""
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -223,3 +224,58 @@ def test_a_reader_that_stops_early_gets_no_traceback_and_the_exit_code_of_a_clos
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+def closed(words, *streams, folder=ROOT, code="from rlanything.cli import main; raise SystemExit(main())"):
+    """What a command says whose shell closed these streams, as `>&-` does; `code` is what Python runs."""
+    shell = f'exec "$@" {" ".join(f"{stream}>&-" for stream in streams)}'
+    command = ["sh", "-c", shell, "sh", sys.executable, "-c", code, *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+LOST = "rlanything: standard output is closed, so what this command printed is lost; what it wrote into files is kept\n"
+
+
+@pytest.mark.parametrize("words", [["config", "show"], ["ls"], ["--version"]])
+def test_what_is_printed_on_a_closed_standard_output_is_said_to_be_lost(project, words):
+    done = closed(["--root", str(project), *words], 1)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", LOST)
+
+
+def test_a_closed_standard_output_is_no_trouble_where_nothing_is_printed(tmp_path):
+    """Neither does what a child process prints end in the file that was opened next."""
+    code = """
+import subprocess
+from pathlib import Path
+from rlanything import cli
+
+def answer(parser, words):
+    with Path("results.txt").open("w") as file:
+        file.write("mine")
+        file.flush()
+        subprocess.run(["echo", "of a child"], check=True)
+    return 1
+
+cli.answer = answer
+raise SystemExit(cli.main())
+"""
+    done = closed([], 1, folder=tmp_path, code=code)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (tmp_path / "results.txt").read_text() == "mine"
+
+
+def test_a_mistake_is_still_the_mistake_that_is_said(project):
+    done = closed(["--root", str(project), "train", "--arm", "nobody"], 1)
+    assert done.returncode == 2
+    assert "nobody" in done.stderr
+    assert LOST not in done.stderr
+
+
+def test_a_message_does_not_end_in_the_answer_where_standard_error_is_closed(project):
+    done = closed(["--root", str(project), "train", "--arm", "nobody"], 2)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+    assert closed(["--root", str(project), "config", "show"], 2).stdout.startswith(
+        "# The composed configuration"
+    )
+    assert closed(["--root", str(project), "config", "show"], 0, 1, 2).returncode == 2
