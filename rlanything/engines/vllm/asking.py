@@ -28,9 +28,8 @@ def ask(draft: Draft, stops: Collection[int], vocabulary: int, eyes: Eyes | None
     if choices:
         ends = [*_deciding(choices), *([] if end is None else [end])]
     else:
-        ends = sorted(
-            stop for stop in stops if stop < vocabulary
-        )  # vLLM refuses ids that the model does not have
+        # vLLM refuses ids that the model does not have.
+        ends = sorted(stop for stop in stops if stop < vocabulary)
     return Ask(
         prompt=request.prompt_ids + forced,
         max_tokens=request.max_tokens - len(forced),

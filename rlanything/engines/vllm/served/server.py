@@ -87,7 +87,7 @@ class Server:
         begins = self._process is None and not self._given  # then it reads the whole state when it starts
         if begins:
             self._begin()
-        self._await()
+        asyncio.run(self._await())
         asyncio.run(self._with(partial(self._take_over, weights, begins)))
         self._has = weights
         return True
@@ -148,22 +148,19 @@ class Server:
         self._process = self._start(folder)
         self.address = self._process.address
 
-    def _await(self) -> None:
+    async def _await(self) -> None:
         """Wait until it says that it is well."""
         end = time.monotonic() + self._start_s
-        while True:
-            try:
-                asyncio.run(self._with(lambda client: client.call("GET", "/health"), ANSWER_S))
-                self._was_up = True
-                return
-            except LostError as lost:
-                why = str(lost)
-            if self._process is not None and self._process.ended:
-                self._ended()
-            if time.monotonic() > end:
-                error = MachineError if self._given else LostError  # whoever started it must look after it
-                raise error(f"{self.what} was not up after {self._start_s:g} s ({why})")
-            time.sleep(LOOK_S)
+        async with Client(self.address, Limits(ANSWER_S, 1)) as client:
+            while why := await _unwell(client):
+                if self._process is not None and self._process.ended:
+                    self._ended()
+                if time.monotonic() > end:
+                    # Whoever started it must look after it.
+                    error = MachineError if self._given else LostError
+                    raise error(f"{self.what} was not up after {self._start_s:g} s ({why})")
+                await asyncio.sleep(LOOK_S)
+        self._was_up = True
 
     def _ended(self) -> None:
         if self._was_up or (self._process is not None and self._process.gone):
@@ -175,3 +172,12 @@ class Server:
         limits = self._limits if timeout_s is None else Limits(timeout_s, 1)
         async with Client(self.address, limits) as client:
             await do(client)
+
+
+async def _unwell(client: Client) -> str:
+    """Why a server does not say that it is well; '' when it does."""
+    try:
+        await client.call("GET", "/health")
+    except LostError as lost:
+        return str(lost)
+    return ""
