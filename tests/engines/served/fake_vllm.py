@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from aiohttp import web
@@ -19,7 +20,9 @@ from aiohttp import web
 TROUBLE = 13
 """The seed of a request that meets the next fault of the folder."""
 FAULTS = "FAKE_FAULTS"
-"""The environment variable with the folder of faults. Each is a file, `<number>-<fault>`, and happens once."""
+"""The environment variable with the folder of faults. Each is a file, `<number>-<fault>`, and happens once.
+
+`unnamed` happens when a server is told a name, each other one to the request with the seed `TROUBLE`."""
 
 
 class Fake:
@@ -89,6 +92,8 @@ class Fake:
         return web.json_response({"results": [None]})
 
     async def name(self, request: web.Request) -> web.Response:
+        if self.meets("unnamed"):
+            return web.Response(status=500, text="no name")
         self.version = (await request.json())["new_version"]
         return web.json_response({"success": True})
 
@@ -132,6 +137,14 @@ class Fake:
         drawn = [{"token_id": token, "logprob": -token / 1000} for token in ids]
         spans = [{"version": self.version, "start": 0, "end": count}]
         return {"choices": [{"token_ids": ids, "logprobs": {"content": drawn}, "weight_versions": spans}]}
+
+    def meets(self, fault: str) -> bool:
+        """Whether the folder has a fault of a kind, for the first of several servers that ask."""
+        for found in self.faults.glob(f"*-{fault}") if self.faults is not None else ():
+            with suppress(FileNotFoundError):
+                found.unlink()
+                return True
+        return False
 
     def fault(self) -> str:
         if self.faults is None:

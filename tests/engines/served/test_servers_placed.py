@@ -120,10 +120,12 @@ def folder_of(server: int) -> Path:
 
 @pytest.mark.slow
 def test_a_cluster_without_room_says_what_is_asked_for(nodes):
+    placed = Placed(nodes.address, "cuda", lambda actor: actor.ask.remote("ended"), 2.0)
     with pytest.raises(
         LostError, match=r"within 2 s \(it asks for 1 cpus, 1 gpus; free in the cluster: .*, 0 gpus"
     ):
-        Placed(nodes.address, "cuda", lambda actor: actor.ask.remote("ended"), 2.0)
+        wait_until(lambda: placed.where() != "")
+    placed.kill()
 
 
 @pytest.mark.slow

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from served_cases import FAKE, REQUESTS
+import pytest
+from served_cases import FAKE, REQUESTS, gone, pids, wait_until
 
+from rlanything.core.errors import MachineError
 from rlanything.engines.vllm.served import server
+from rlanything.engines.vllm.served.engine import VllmServers
 
 SLOWLY = "import os, sys, time\ntime.sleep(1.5)\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 """A program that begins later than a server does."""
@@ -29,3 +33,60 @@ def test_one_client_looks_whether_a_server_is_up(opened, monkeypatch):
     assert len(engine.generate(REQUESTS)) == len(REQUESTS)
     assert len(looks) > 4
     assert len(set(looks)) == 1
+
+
+MEETING = """
+import os, pathlib, sys, time
+place, count = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+(place / str(os.getpid())).touch()
+while len(list(place.iterdir())) < count:
+    time.sleep(0.05)
+os.execv(sys.executable, [sys.executable, *sys.argv[3:]])
+"""
+"""A program that begins when as many of it have been started as are to meet in a folder."""
+
+
+@pytest.fixture
+def three(opened, tmp_path) -> Callable[..., VllmServers]:
+    """Opens an engine with three servers, of which none comes up before all are started."""
+    place = tmp_path / "place"
+    place.mkdir()
+
+    def open_engine(**arguments) -> VllmServers:
+        engine = opened(replicas=3, start_s=30, **arguments)
+        engine._program = [sys.executable, "-S", "-c", MEETING, str(place), "3", str(FAKE)]
+        return engine
+
+    return open_engine
+
+
+def test_the_servers_of_a_model_start_side_by_side(opened, three, faults):
+    found = three(restarts=0).generate(REQUESTS)
+    assert len(pids(faults)) == 3
+    assert found == opened().generate(REQUESTS)
+
+
+def test_servers_that_are_lost_while_all_start_are_counted_and_started_again(opened, three, faults, capfd):
+    expected = opened().generate(REQUESTS)
+    for number in range(2):
+        (faults / f"{number}-unnamed").touch()
+    engine = three(restarts=2)
+    assert engine.generate(REQUESTS) == expected
+    told = capfd.readouterr().err
+    assert told.count("engine: it is brought up again, because a server of vLLM was lost: ") == 2
+    assert told.count("/update_weight_version: HTTP 500: no name") == 2
+    started = pids(faults)[1:]
+    assert len(started) == 5
+    wait_until(lambda: sum(map(gone, started)) == 2)
+    (faults / "1-die").touch()
+    with pytest.raises(MachineError, match=r"engine\.restarts = 2: more servers than that were lost"):
+        engine.generate(REQUESTS)
+
+
+def test_when_too_many_are_lost_while_all_start_those_that_came_up_are_ended(three, faults):
+    for number in range(2):
+        (faults / f"{number}-unnamed").touch()
+    with pytest.raises(MachineError, match=r"(?s)engine\.restarts = 1: .*HTTP 500: no name.*the fake starts"):
+        three(restarts=1).generate(REQUESTS)
+    assert len(pids(faults)) >= 2
+    wait_until(lambda: all(map(gone, pids(faults))))

@@ -20,9 +20,10 @@ from rlanything.engines.vllm.copying import Sampled
 from rlanything.engines.vllm.instance import Ask
 from rlanything.engines.vllm.served.server import Server, Weights
 from rlanything.engines.vllm.served.store import Store
-from rlanything.engines.vllm.served.wire import LostError
+from rlanything.engines.vllm.served.wire import LostError, together
 
 Found = dict[int, tuple[list[int], list[float]]]
+AGAIN = "it is brought up again"
 
 
 class Fleet:
@@ -66,8 +67,7 @@ class Fleet:
 
     def _give(self, own: Weights) -> None:
         self._weights = own
-        for server in self._servers:
-            self._bring_up(server, own)
+        self._bring_up(own)
 
     def generate(self, asked: Sequence[Ask], salt: str) -> Sampled:
         """Answers in the order of the questions, by the weights that were loaded last, under the name `salt`.
@@ -81,8 +81,7 @@ class Fleet:
         found: Found = {}
         parts = divide(asked, len(self._servers))
         while len(found) < len(asked):
-            for server in self._servers:
-                self._bring_up(server, weights)
+            self._bring_up(weights)
             lost = asyncio.run(self._round(parts, found))
             for number, cause in lost.items():
                 missing = len(parts[number].keys() - found.keys())
@@ -110,18 +109,33 @@ class Fleet:
         await asyncio.gather(*(ask(number) for number in range(len(parts))))
         return lost
 
-    def _bring_up(self, server: Server, weights: Weights) -> None:
-        """Have a server run with the weights, and its samples accepted."""
-        while True:
-            try:
-                if server.bring_up(weights):
+    def _bring_up(self, weights: Weights) -> None:
+        """Have all servers run with the weights, and the samples of each accepted. They come up side by side.
+
+        The samples are accepted one after the other: whoever accepts them reads the module that is being trained.
+        """
+        while lacking := [server for server in self._servers if server.lacks(weights)]:
+            asyncio.run(together(self._start(server, weights) for server in lacking))
+            for server in lacking:
+                try:
                     self._accept(partial(_alone, server))
-                return
+                except LostError as error:
+                    self._lose(server, error, AGAIN)
+
+    async def _start(self, server: Server, weights: Weights) -> None:
+        """Have a server run with the weights."""
+        while server.lacks(weights):
+            try:
+                await server.bring_up(weights)
             except LostError as error:
-                self._lose(server, error, "it is brought up again")
+                words = await asyncio.to_thread(server.lose)  # it may take seconds, in which others come up
+                self._count(server, error, words, AGAIN)
 
     def _lose(self, server: Server, cause: LostError, then: str) -> None:
-        words = server.lose()
+        self._count(server, cause, server.lose(), then)
+
+    def _count(self, server: Server, cause: LostError, words: str, then: str) -> None:
+        """Count a server that was lost, and say so. words: the end of its log."""
         told = f"{server.what} was lost: {cause}" + (f"\n{words}" if words else "")
         if self._left == 0:
             raise MachineError(

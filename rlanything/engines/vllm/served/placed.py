@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -88,25 +89,36 @@ class Placed:
         start: starts it, given the actor; returns Ray's reference to its address.
         start_s: the longest time in which a node must have room, seconds.
 
-    Raises `UserError` where Ray is missing or the cluster does not answer, and `LostError` where no node has room.
+    Raises `UserError` where Ray is missing or the cluster does not answer.
     """
 
     def __init__(self, address: str, device: str, start: Callable[[Any], Any], start_s: float) -> None:
         self._ray = _connected(address)
-        needs = {"num_cpus": 1, "num_gpus": int(device == "cuda")}
-        placed = {**needs, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
+        self._needs = {"num_cpus": 1, "num_gpus": int(device == "cuda")}
+        placed = {**self._needs, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self._actor = self._ray.remote(Keeper).options(**placed).remote()
-        self.gone, self._words = False, ""
+        self.gone, self._words, self._address = False, "", ""
+        self._start_s, self._end = start_s, time.monotonic() + start_s
+        self._told = start(self._actor)
+
+    def where(self) -> str:
+        """The address where it listens, or will listen; '' while it is not placed yet.
+
+        Raises `LostError` where no node has had room for too long, or where it could not be placed.
+        """
+        if self._address:
+            return self._address
         try:
-            self.address: str = self._ray.get(start(self._actor), timeout=start_s)
+            self._address = str(self._ray.get(self._told, timeout=0))
         except self._ray.exceptions.GetTimeoutError:
-            self.kill()
-            raise LostError(
-                f"no node had room for a server within {start_s:g} s ({self._room(needs)})"
-            ) from None
+            if time.monotonic() > self._end:
+                room = self._room(self._needs)
+                raise LostError(
+                    f"no node had room for a server within {self._start_s:g} s ({room})"
+                ) from None
         except self._ray.exceptions.RayError as error:
-            self.kill()
             raise LostError(f"a server could not be placed: {_words(error)}") from None
+        return self._address
 
     @property
     def ended(self) -> bool:
@@ -124,10 +136,9 @@ class Placed:
 
     def kill(self) -> None:
         """End it and its actor now. The log is read first: it goes with the actor."""
-        if hasattr(self, "address"):
-            words = str(self._ask("last_words", ""))
-            self._words = self._words or words
-            self._ask("kill", None)
+        words = str(self._ask("last_words", ""))
+        self._words = self._words or words
+        self._ask("kill", None)
         with suppress(Exception):  # Ray may be ending
             if self._ray.is_initialized():  # or it has ended: then `kill` would start one
                 self._ray.kill(self._actor, no_restart=True)
@@ -137,7 +148,9 @@ class Placed:
         return self._words
 
     def _ask(self, name: str, otherwise: object) -> object:
-        if self.gone:
+        if self.gone or not self._address:  # an actor without a node would not answer
+            return otherwise
+        if not self._ray.is_initialized():  # it has ended, and a question would start one
             return otherwise
         try:
             return self._ray.get(self._actor.ask.remote(name), timeout=ANSWER_S)

@@ -52,7 +52,7 @@ class Process:
     ) -> None:
         self._log = folder / LOG
         self.gone = False  # it is a process of this machine, which always says how it is
-        self.address = f"{UNIX}{folder / SOCKET}"
+        self._address = f"{UNIX}{folder / SOCKET}"
         between = [below.__name__, keeper.__name__] if of_ray else [keeper.__name__]
         command = [sys.executable, "-m", *between, *program, *arguments]
         with self._log.open("ab") as log:
@@ -64,6 +64,10 @@ class Process:
                 env=environment,
                 start_new_session=True,  # a group of its own, which Ctrl-C does not reach
             )
+
+    def where(self) -> str:
+        """The address where it listens, or will listen."""
+        return self._address
 
     @property
     def ended(self) -> bool:

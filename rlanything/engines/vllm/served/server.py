@@ -76,21 +76,22 @@ class Server:
         """Its name in messages."""
         return f"the server at {self.address}" if self._given else "a server of vLLM"
 
-    def bring_up(self, weights: Weights) -> bool:
-        """Have it run with these weights. Returns whether it did not have them before.
+    def lacks(self, weights: Weights) -> bool:
+        """Whether it must be brought up to have these weights."""
+        return self._has != weights
+
+    async def bring_up(self, weights: Weights) -> None:
+        """Have it run with these weights.
 
         Raises `LostError`. `UserError`: it ended before it was up for the first time. `MachineError`: a given one is
         not there. `RefusedError`: it was started in another way than it must be.
         """
-        if self._has == weights:
-            return False
         begins = self._process is None and not self._given  # then it reads the whole state when it starts
         if begins:
             self._begin()
-        asyncio.run(self._await())
-        asyncio.run(self._with(partial(self._take_over, weights, begins)))
+        await self._await()
+        await self._with(partial(self._take_over, weights, begins))
         self._has = weights
-        return True
 
     async def _take_over(self, weights: Weights, begins: bool, client: Client) -> None:
         """Give it weights under a name that it never had: it may have cached prefixes under the last one.
@@ -146,15 +147,17 @@ class Server:
         folder = self._folder / f"{self._started}"
         folder.mkdir()
         self._process = self._start(folder)
-        self.address = self._process.address
 
     async def _await(self) -> None:
-        """Wait until it says that it is well."""
+        """Wait until it says that it is well. Other servers come up meanwhile."""
+        process = self._process
+        if process is not None:
+            await self._place(process)
         end = time.monotonic() + self._start_s
         async with Client(self.address, Limits(ANSWER_S, 1)) as client:
             while why := await _unwell(client):
-                if self._process is not None and self._process.ended:
-                    self._ended()
+                if process is not None and await asyncio.to_thread(lambda: process.ended):
+                    await self._ended()
                 if time.monotonic() > end:
                     # Whoever started it must look after it.
                     error = MachineError if self._given else LostError
@@ -162,10 +165,16 @@ class Server:
                 await asyncio.sleep(LOOK_S)
         self._was_up = True
 
-    def _ended(self) -> None:
+    async def _place(self, process: Process | Placed) -> None:
+        """Wait until it is known where it listens."""
+        while not (address := process.where()):
+            await asyncio.sleep(LOOK_S)
+        self.address = address
+
+    async def _ended(self) -> None:
         if self._was_up or (self._process is not None and self._process.gone):
             raise LostError(f"{self.what} ended while it started")
-        words = self.lose()
+        words = await asyncio.to_thread(self.lose)
         raise UserError(f"vLLM's server cannot run this model here; the end of its log:\n{words}")
 
     async def _with(self, do: Callable[[Client], Awaitable[object]], timeout_s: float | None = None) -> None:

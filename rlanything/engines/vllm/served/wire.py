@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -254,7 +254,12 @@ async def generate_all(
     async def one(number: int) -> None:
         found[number] = await client.generate(asked[number], name, lora=lora)
 
-    tasks: Sequence[asyncio.Task[Any]] = [asyncio.create_task(one(number)) for number in asked]
+    await together(one(number) for number in asked)
+
+
+async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do all of it side by side. Raises the first error; then what is not done is cancelled."""
+    tasks = [asyncio.create_task(one) for one in work]
     try:
         await asyncio.gather(*tasks)
     finally:
