@@ -179,6 +179,49 @@ def test_a_server_that_cannot_start_ends_the_run_with_its_words(placed, ray):
         engine.generate(REQUESTS)
 
 
+STRANGER = """
+import os, pathlib, socket, subprocess, sys
+count, left = pathlib.Path(sys.argv[1]), sys.argv[2:]
+if int(count.read_text()) == 0:
+    os.execv(sys.executable, [sys.executable, *left])
+count.write_text(str(int(count.read_text()) - 1))
+with socket.create_server((left[left.index("--host") + 1], int(left[left.index("--port") + 1]))):
+    raise SystemExit(subprocess.run([sys.executable, *left]).returncode)
+"""
+"""A server whose port another program takes before it does. A file says how often that happens."""
+
+
+@pytest.fixture
+def robbed(placed, tmp_path):
+    """Opens an engine with a server that is placed, and loses its port to another program so many times."""
+
+    def open_engine(times: int, **arguments):
+        (tmp_path / "times").write_text(f"{times}")
+        engine = placed(**arguments)
+        engine._program = [sys.executable, "-S", "-c", STRANGER, str(tmp_path / "times"), str(FAKE)]
+        return engine
+
+    return open_engine
+
+
+def test_a_server_whose_port_was_taken_meanwhile_is_placed_again(opened, robbed, ray, capfd):
+    expected = opened().generate(REQUESTS)
+    assert robbed(2, restarts=2).generate(REQUESTS) == expected
+    assert len(ray.actors) == 3
+    told = capfd.readouterr().err
+    assert (
+        told.count("is brought up again, because a server of vLLM was lost: another program has taken a port")
+        == 2
+    )
+    assert "address already in use" in told
+
+
+def test_a_server_whose_port_is_taken_every_time_ends_the_run(robbed, ray):
+    with pytest.raises(MachineError, match=r"engine\.restarts = 1: .*another program has taken a port"):
+        robbed(9, restarts=1).generate(REQUESTS)
+    assert len(ray.actors) == 2
+
+
 def test_ray_must_be_installed(placed, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(

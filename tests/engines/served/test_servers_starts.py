@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
-from served_cases import FAKE, REQUESTS, gone, pids, wait_until
+from served_cases import FAKE, REQUESTS, gone, listening, pids, wait_until
 
 from rlanything.core.errors import MachineError
 from rlanything.engines.vllm.served import server
 from rlanything.engines.vllm.served.engine import VllmServers
+from rlanything.engines.vllm.served.wire import Limits, LostError
 
 SLOWLY = "import os, sys, time\ntime.sleep(1.5)\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 """A program that begins later than a server does."""
@@ -90,3 +93,19 @@ def test_when_too_many_are_lost_while_all_start_those_that_came_up_are_ended(thr
         three(restarts=1).generate(REQUESTS)
     assert len(pids(faults)) >= 2
     wait_until(lambda: all(map(gone, pids(faults))))
+
+
+def test_what_answers_at_the_port_of_a_server_that_has_ended_is_not_given_weights(tmp_path):
+    with listening(tmp_path) as (address, fake):
+        taken = SimpleNamespace(
+            where=lambda: address,
+            ended=True,
+            gone=False,
+            note_end=lambda: None,
+            kill=lambda: None,
+            last_words=lambda: "[Errno 98] error while attempting to bind: address already in use",
+        )
+        own = server.Server(None, lambda folder: taken, tmp_path, Limits(5, 1), 5)
+        with pytest.raises(LostError, match="another program has taken a port"):
+            asyncio.run(own.bring_up(server.Weights(tmp_path, "own")))
+        assert fake.version == "default"

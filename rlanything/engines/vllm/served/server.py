@@ -27,6 +27,8 @@ LOOK_S = 0.2
 """Seconds between two looks whether a server is up."""
 ANSWER_S = 10.0
 """Longest time that a server may take to say that it is well, seconds."""
+TAKEN = "address already in use"
+"""What the system says of a port that another program has, in small letters. It was free when it was chosen."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,9 @@ class Server:
                     error = MachineError if self._given else LostError
                     raise error(f"{self.what} was not up after {self._start_s:g} s ({why})")
                 await asyncio.sleep(LOOK_S)
+        # At a port that it found free another program may answer by now.
+        if process is not None and await asyncio.to_thread(lambda: process.ended):
+            await self._ended()
         self._was_up = True
 
     async def _place(self, process: Process | Placed) -> None:
@@ -172,9 +177,14 @@ class Server:
         self.address = address
 
     async def _ended(self) -> None:
+        """Raise `LostError` where another start may help, else `UserError`."""
         if self._was_up or (self._process is not None and self._process.gone):
             raise LostError(f"{self.what} ended while it started")
         words = await asyncio.to_thread(self.lose)
+        if TAKEN in words.lower():
+            raise LostError(
+                f"another program has taken a port that was chosen for it; the end of its log:\n{words}"
+            )
         raise UserError(f"vLLM's server cannot run this model here; the end of its log:\n{words}")
 
     async def _with(self, do: Callable[[Client], Awaitable[object]], timeout_s: float | None = None) -> None:
