@@ -21,7 +21,7 @@ from rlanything.engines.vllm.asking import _deciding
 from rlanything.engines.vllm.budget import Budget
 from rlanything.engines.vllm.engine import VllmEngine
 from rlanything.engines.vllm.instance import BLOCK, GRAPHS, Settings
-from rlanything.engines.vllm.probe import WeightsMismatch
+from rlanything.engines.vllm.probe import DrawsMismatch, WeightsMismatch
 from rlanything.engines.vllm.served import process
 from rlanything.engines.vllm.surroundings import restored
 
@@ -79,6 +79,19 @@ def test_a_stale_prefix_cache_is_noticed(engine, model, monkeypatch):
     learn(model)
     with pytest.raises(WeightsMismatch):
         engine.sync(1)
+
+
+def test_tokens_that_no_other_engine_draws_are_noticed(engine, monkeypatch):
+    with restored("cpu"):
+        from rlanything.engines.vllm.draw import Row
+
+    engine.generate(REQUESTS)
+    uniform = Row.uniform.fget
+    monkeypatch.setattr(Row, "uniform", property(lambda self: 1 - uniform(self)))
+    with pytest.raises(DrawsMismatch, match=r"it drew id \d+ where they draw \d+ \(seed 0"):
+        engine.sync(1)
+    monkeypatch.undo()
+    engine.generate(REQUESTS)
 
 
 def test_a_tolerance_can_be_declared(model, monkeypatch):

@@ -122,7 +122,7 @@ class CopyingEngine(ABC, Generic[S]):
     def sync(self, version: int) -> None:
         """Take over the module's weights, and compare log-probs. Before the start only the name is new.
 
-        Caches of the old weights are not used again. Raises `WeightsMismatch`.
+        Caches of the old weights are not used again. Raises as `Probe.check`.
         """
         self._version = version
         if self._instance is not None:
@@ -144,6 +144,7 @@ class CopyingEngine(ABC, Generic[S]):
                 have diverged, when vLLM cannot run the model, and when the engine is closed.
             FileError: for a picture that is not there.
             WeightsMismatch: when vLLM starts and does not have the module's weights.
+            DrawsMismatch: when vLLM starts and draws other tokens than the other engines.
         """
         if self._closed:
             raise ValueError("the engine is closed")
@@ -188,7 +189,7 @@ class CopyingEngine(ABC, Generic[S]):
             raise
 
     def _accept(self, generate: Callable[[Sequence[Ask]], Sampled]) -> None:
-        """Compare the log-probs of what samples with the module's. Raises `WeightsMismatch`."""
+        """Compare what samples with the module. Raises as `Probe.check`."""
 
         def sample(requests: Sequence[Request]) -> list[Completion]:
             drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]

@@ -1,9 +1,11 @@
-"""What the probe of vLLM's weights notices, with samplers that are modules themselves."""
+"""What the probe of vLLM notices, of weights and of draws, with samplers that are modules themselves."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import engine_cases as cases
 import pytest
@@ -11,32 +13,45 @@ import torch
 from transformers import PreTrainedModel
 
 from rlanything.core.types import Completion, Request
+from rlanything.engines import sampling
 from rlanything.engines.vllm import probe
-from rlanything.engines.vllm.probe import Probe, WeightsMismatch
+from rlanything.engines.vllm.probe import DrawsMismatch, Probe, WeightsMismatch
 
 CONTEXT = 512
 FORMATS = [(torch.float32, 1e-6), (torch.bfloat16, 1e-5)]
 """Number format, and a learning rate whose step changes log-probs by little."""
 
 
-def sampler(model: PreTrainedModel) -> Callable[[Sequence[Request]], list[Completion]]:
-    """Samples the likeliest tokens from the module itself."""
+Draw = Callable[[torch.Tensor, Request, int], int]
+"""The id of logits V at a position of a reply."""
+
+
+def drawn(logits: torch.Tensor, request: Request, at: int, skipped: int = 0) -> int:
+    """As every engine draws. skipped: how many uniform numbers are left out."""
+    uniform = torch.from_numpy(sampling.uniforms([request.seed], at + skipped + 1)[:, -1])
+    return int(sampling.draw(logits[None], uniform, torch.tensor([request.temperature]))[0])
+
+
+def sampler(model: PreTrainedModel, draw: Draw = drawn) -> Callable[[Sequence[Request]], list[Completion]]:
+    """Samples from the module itself."""
 
     def sample(request: Request) -> Completion:
         ids: tuple[int, ...] = ()
-        for _ in range(request.max_tokens):
+        for at in range(request.max_tokens):
             with torch.no_grad():
                 logits = model(torch.tensor([request.prompt_ids + ids])).logits[0, -1]
-            ids += (int(logits.argmax()),)
-        drawn = Completion(ids, (), (), False)
-        return Completion(ids, tuple(probe.logprobs(model, request, drawn).tolist()), (), False)
+            ids += (draw(logits, request, at),)
+        reply = Completion(ids, (), (), False)
+        return Completion(ids, tuple(probe.logprobs(model, request, reply).tolist()), (), False)
 
     return lambda requests: [sample(request) for request in requests]
 
 
-def pair(dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedModel]:
-    """A module that trains, and what samples."""
+def pair(dtype: torch.dtype, sharper: float = 1.0) -> tuple[PreTrainedModel, PreTrainedModel]:
+    """A module that trains, and what samples. sharper: what its logits are multiplied with."""
     model = cases.qwen2().to(dtype)
+    with torch.no_grad():
+        model.model.norm.weight.mul_(sharper)
     return model, copy.deepcopy(model)
 
 
@@ -48,7 +63,7 @@ def step(model: PreTrainedModel, rate: float) -> None:
 
 
 def of(model: PreTrainedModel, dtype: torch.dtype, *, exact: bool = True) -> Probe:
-    return Probe(model, CONTEXT, 10 * probe.TOLERANCE[dtype], exact=exact)
+    return Probe(model, CONTEXT, 4 * probe.TOLERANCE[dtype], exact=exact)
 
 
 @pytest.mark.parametrize(("dtype", "rate"), FORMATS)
@@ -98,3 +113,48 @@ def test_a_part_that_is_not_taken_over_is_noticed_above_the_tolerance_alone():
     step(model, 1e-3)
     with pytest.raises(WeightsMismatch, match=r"log-probs differ by .* rounding explains 0\.25"):
         Probe(model, CONTEXT, tolerance, exact=True).check(sampler(other), 1)
+
+
+OTHERS: dict[str, Draw] = {
+    "another stream of a seed": lambda logits, request, at: drawn(logits, replace(request, seed=9), at),
+    "the same stream from another place": partial(drawn, skipped=1),
+    "no draw, but the likeliest": lambda logits, request, at: int(logits.argmax()),
+    "always temperature 1": lambda logits, request, at: drawn(logits, replace(request, temperature=1.0), at),
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sure"), [(torch.float32, False), (torch.bfloat16, False), (torch.float32, True)]
+)
+@pytest.mark.parametrize("kind", OTHERS)
+def test_tokens_that_no_other_engine_draws_are_noticed_though_log_probs_are_the_module_s(dtype, sure, kind):
+    """sure: of a model that gives one token most of the chance."""
+    model, other = pair(dtype, 8.0 if sure else 1.0)
+    found = Probe(model, CONTEXT, probe.TOLERANCE[dtype], exact=True)
+    with pytest.raises(
+        DrawsMismatch,
+        match=r"it drew id \d+ where they draw \d+ \(seed \d, token \d, temperature [14]\).*start it again",
+    ):
+        found.check(sampler(other, OTHERS[kind]), 1)
+    assert found.check(sampler(other), 1) == 0
+
+
+@pytest.mark.parametrize("heat", [1.0, 4.0])
+@pytest.mark.parametrize(("tolerance", "noticed"), [(1e-3, 0.99), (0.25, 0.8)])
+def test_a_draw_is_accepted_where_log_probs_within_the_tolerance_explain_it(tolerance, noticed, heat):
+    torch.manual_seed(0)
+    count = 20_000
+    logprobs = (3 * torch.randn(count, 50)).log_softmax(-1)
+    off = tolerance / 2 * torch.where(torch.rand(logprobs.shape) < 0.5, -1.0, 1.0)
+    rounded = (logprobs + off).log_softmax(-1)
+    assert tolerance / 2 < float((rounded - logprobs).abs().max()) < tolerance
+    uniform = torch.from_numpy(sampling.uniforms([5], count)[0])
+    temperature = torch.full((count,), heat)
+    exact, near, strange = (
+        sampling.draw(values, numbers, temperature)[0]
+        for values, numbers in ((logprobs, uniform), (rounded, uniform), (logprobs, uniform.roll(1)))
+    )
+    needed = [probe.shifts(logprobs, ids, uniform, heat) for ids in (exact, near, strange)]
+    assert float(needed[0].max()) < 1e-5
+    assert 1e-5 < float(needed[1].max()) <= tolerance
+    assert float((needed[2][strange != exact] > tolerance).float().mean()) > noticed
