@@ -29,8 +29,8 @@ ENDINGS = ("DONE", "FAIL")
 QUOTES = {"'", "\\"}
 """Keys that OSWorld puts into Python code between single quotes: they are typed instead, which it quotes properly. So
 are letters that its list of keys does not have."""
-
-
+NAMES = {"super": "win", "space": " "}
+"""Keys that OSWorld's list has under another name."""
 OF_TASK = {"_set_task_info", "setup"}
 """Functions of OSWorld in which a task file is read and its set-up is performed."""
 
@@ -88,9 +88,7 @@ class Server:
             # OSWorld notes this only after a set-up that succeeded, and else would not revert the machine next time.
             self._env.is_environment_used = True
             raise
-        if self._options[
-            "settle"
-        ]:  # OSWorld's own runs wait for the applications as well, and look again then
+        if self._options["settle"]:  # OSWorld's own runs wait for the applications too, and look again
             time.sleep(self._options["settle"])
             observation = self._env._get_obs()
         return self._sight(observation, False)
@@ -166,9 +164,8 @@ def plain(action: Any) -> list[Any]:
         return _typing(given.get("text", ""))
     if kind == "PRESS" and (_typed(given.get("key", "")) or given.get("key") == "<"):
         return _typing(given["key"])
-    if kind in ("KEY_DOWN", "KEY_UP", "HOTKEY") and any(
-        map(_typed, given.get("keys", [given.get("key", "")]))
-    ):
+    keys = given.get("keys", [given.get("key", "")])
+    if kind in ("KEY_DOWN", "KEY_UP", "HOTKEY") and any(map(_typed, keys)):
         # An error would cost the machine and take the episode out of the statistics, for an ordinary reply.
         return _typing(given["key"]) if kind == "KEY_DOWN" else ["WAIT"]
     return [{"action_type": kind, "parameters": {name: _key(value) for name, value in given.items()}}]
@@ -195,10 +192,10 @@ def _typed(key: str) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """Names of keys as OSWorld writes them: `super` is `win` there."""
+    """Names of keys as OSWorld writes them. It refuses all names that it does not have."""
     if isinstance(value, list):
         return [_key(key) for key in value]
-    return "win" if value == "super" else value
+    return NAMES.get(value, value)
 
 
 def _typing(text: str) -> list[Any]:

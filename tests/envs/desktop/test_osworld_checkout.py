@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
 from desktop_cases import SCREEN, settings
 
+from envs.computer import tool_calls
+from envs.computer.actions import Action
+from envs.computer.calls import calls
+from envs.computer.keyboard import DESKTOP
 from envs.desktop import rewording
 from envs.desktop.bridge import osworld_bridge
 from envs.desktop.bridge.answers import TaskFailed
@@ -47,6 +52,28 @@ def task(func, **evaluator):
     return {"id": "t", "instruction": "x", "config": [], "evaluator": {"func": func, **evaluator}}
 
 
+PARAMETERS = {
+    "MOVE_TO": {"x": 1, "y": 2}, "CLICK": {"x": 1, "y": 2, "button": "middle", "num_clicks": 3},
+    "MOUSE_DOWN": {"button": "right"}, "DRAG_TO": {"x": 1, "y": 2}, "SCROLL": {"dx": 1, "dy": -1},
+    "TYPING": {"text": "a"}, "PRESS": {"key": "space"}, "KEY_DOWN": {"key": "shift"}, "KEY_UP": {"key": "shift"},
+    "HOTKEY": {"keys": ["ctrl", "space"]}, "WAIT": {"seconds": 0},
+}  # fmt: skip
+"""Of the action types that must have some, or may have others than a place."""
+
+
+def asked(world) -> list[str]:
+    """What the machine was asked to run until now."""
+    lines = [json.loads(line)[1] for line in world.log.open()]
+    return [line["command"][2].rpartition("FAILSAFE = False; ")[2] for line in lines]
+
+
+def does(world, kind: str, **parameters) -> None:
+    """What a model says, as the world gets it. Raises where the real controller does."""
+    action = tool_calls.read({"action_type": kind, **parameters}, DESKTOP)
+    assert isinstance(action, Action), (kind, parameters)
+    world.step(calls(action))
+
+
 @pytest.fixture
 def world(tmp_path):
     log = tmp_path / "asked"
@@ -68,10 +95,7 @@ def test_the_real_class_and_its_controller_do_what_they_are_asked(world):
     world.step([{"action_type": "SCROLL", "dx": 0, "dy": -3}])
     assert world.step([{"action_type": "DONE"}]).done
     assert world.evaluate() == 1.0
-    commands = [
-        json.loads(line)[1]["command"][2].rpartition("FAILSAFE = False; ")[2] for line in world.log.open()
-    ]
-    assert commands == [
+    assert asked(world) == [
         "pyautogui.click(button='left', x=5, y=6, clicks=1)",
         'pyautogui.typewrite("\'a")',
         "pyautogui.hotkey('shift', ',')",
@@ -80,6 +104,30 @@ def test_the_real_class_and_its_controller_do_what_they_are_asked(world):
         "pyautogui.hscroll(0)",
         "pyautogui.vscroll(-3)",
     ]
+
+
+def test_the_real_controller_knows_every_action_and_every_key(world):
+    listed = json.loads((Path(__file__).parent / "osworld" / "keyboard_keys.json").read_text())["keys"]
+    actions = runpy.run_path(str(Path(CHECKOUT) / "desktop_env" / "actions.py"))
+    assert actions["KEYBOARD_KEYS"] == listed
+    world.reset(task("infeasible"), 0)
+    for kind in tool_calls.TYPES:
+        before = len(asked(world)) if world.log.exists() else 0
+        does(world, kind, **PARAMETERS.get(kind, {}))
+        assert len(asked(world)) > before or kind in ("WAIT", "DONE", "FAIL")
+        world.step(
+            [{"action_type": kind, **PARAMETERS.get(kind, {})}]
+        )  # also where `calls` writes another one
+    before = len(asked(world))
+    for name in DESKTOP.names:
+        for kind in ("PRESS", "KEY_DOWN", "KEY_UP"):
+            does(world, kind, key=name)
+        does(world, "HOTKEY", keys=["ctrl", name])
+    commands = asked(world)[before:]
+    assert len(commands) == 4 * len(DESKTOP.names)
+    assert {"pyautogui.press(' ')", "pyautogui.keyUp('win')", "pyautogui.hotkey('ctrl', 'pageup')"} <= {
+        *commands
+    }
 
 
 def test_the_real_verdicts(world):
