@@ -14,6 +14,8 @@ LARGEST = 5000
 """Largest coordinate or scroll distance, pixels."""
 MOST_KEYS = 8
 """Keys of one action."""
+WAIT = 1_000
+"""A wait that does not say how long it is, milliseconds."""
 LONGEST_WAIT = 10_000
 """Longest wait, milliseconds."""
 

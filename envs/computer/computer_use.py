@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from envs.computer import arguments
-from envs.computer.actions import LARGEST, LONGEST_WAIT, Action, Refusal
+from envs.computer.actions import LARGEST, LONGEST_WAIT, WAIT, Action, Refusal
 from envs.computer.arguments import Wrong
 from envs.computer.keyboard import Keyboard
 from envs.computer.tool_calls import NOTCH
@@ -84,9 +84,8 @@ def _scroll(given: Arguments, computer: Computer, sideways: bool = False) -> Act
 
 
 def _wait(given: Arguments, _computer: Computer) -> Action:
-    return Action(
-        "wait", wait=int(1000 * arguments.number(given.get("time", 1), "time", 0, LONGEST_WAIT / 1000))
-    )
+    seconds = arguments.number(given.get("time", WAIT / 1000), "time", 0, LONGEST_WAIT / 1000)
+    return Action("wait", wait=int(1000 * seconds))
 
 
 ACTIONS: dict[str, Callable[[Arguments, Computer], Action]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envs.computer.actions import MOST_KEYS, Action, Refusal, untypable
+from envs.computer.actions import MOST_KEYS, WAIT, Action, Refusal, untypable
 from envs.computer.keyboard import PAGE, Keyboard
 
 FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
@@ -35,7 +35,9 @@ def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
 
 
 def _exact(text: str, keyboard: Keyboard) -> Action | Refusal:
-    if text.lower() in ("wait", "done", "fail"):
+    if text.lower() == "wait":
+        return Action("wait", wait=WAIT)
+    if text.lower() in ("done", "fail"):
         return Action(text.lower())
     if found := _POINT.fullmatch(text):
         verb, number = found[1].lower(), int(found[2])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from envs.computer import arguments
-from envs.computer.actions import LARGEST, LONGEST_WAIT, Action, Refusal
+from envs.computer.actions import LARGEST, LONGEST_WAIT, WAIT, Action, Refusal
 from envs.computer.arguments import Wrong
 from envs.computer.keyboard import PAGE, Keyboard
 
@@ -121,7 +121,7 @@ def _scroll(given: Arguments, keyboard: Keyboard) -> Action:
 
 
 def _wait(given: Arguments) -> Action:
-    return Action("wait", wait=1000 * _whole(given, "seconds", 0, LONGEST_WAIT // 1000, 1))
+    return Action("wait", wait=1000 * _whole(given, "seconds", 0, LONGEST_WAIT // 1000, WAIT // 1000))
 
 
 TYPES: dict[str, Callable[[Arguments, Keyboard], Action]] = {

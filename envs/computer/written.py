@@ -37,6 +37,6 @@ def _arguments(command: str, keyboard: Keyboard, place: tuple[int, int]) -> dict
         case "press" | "chord":
             return {"action": "key", "keys": list(action.keys)}
         case "wait":
-            return {"action": "wait", "time": 1}
+            return {"action": "wait", "time": action.wait // 1000}
         case _:
             return {"action": "terminate", "status": "success" if action.kind == "done" else "failure"}

@@ -44,7 +44,8 @@ def call(kind: str, **parameters) -> Action | Refusal:
         ("press enter", Action("press", keys=("enter",))),
         ("press ArrowDown+a", Action("press", keys=("down", "a"))),
         ("scroll 3 down", Action("scroll", 3, dy=100)),
-        ("wait", Action("wait")),
+        ("wait", Action("wait", wait=1000)),
+        ("Wait.", Action("wait", wait=1000)),
         ("done", Action("done")),
     ],
 )

@@ -193,6 +193,13 @@ def test_a_call_is_read_back(action):
     assert [tool_calls.read(call, DESKTOP) for call in calls(action)] == [action]
 
 
+@pytest.mark.parametrize("said", ["wait", '{"action_type": "WAIT"}', QWEN])
+def test_a_wait_that_does_not_say_how_long_it_is_lasts_a_second(said):
+    action = reply.read(said, SCREEN)
+    assert isinstance(action, Action)
+    assert calls(action) == [{"action_type": "WAIT", "seconds": 1.0}]
+
+
 def test_an_action_may_be_several_calls():
     assert [call["action_type"] for call in calls(Action("type", x=1, y=2, text="a"))] == ["CLICK", "TYPING"]
     assert [call["action_type"] for call in calls(Action("scroll", x=1, y=2, dy=15))] == ["MOVE_TO", "SCROLL"]
