@@ -73,7 +73,7 @@ def _keys(given: Arguments, computer: Computer) -> Action:
         for one in (value if isinstance(value, list) else [value])
     ]
     known = arguments.keys(names, "keys", computer.keyboard)
-    return Action("chord" if computer.keyboard.holds and len(known) > 1 else "press", keys=known)
+    return Action("chord" if len(known) > 1 else "press", keys=known)
 
 
 def _scroll(given: Arguments, computer: Computer, sideways: bool = False) -> Action:

@@ -1,4 +1,4 @@
-"""The keys that an action may name, and whether they can be held down."""
+"""The keys that an action may name, on a page and on a desktop."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Keyboard:
-    """names: keys with a name; letters, digits and signs are keys too. holds: whether keys can stay down.
+    """names: keys with a name; letters, digits and signs are keys too. notches: whether a wheel counts notches.
 
-    Without `holds`, a chord is its keys one after the other, and a key that goes down comes up at once.
+    Without `notches`, a tool call scrolls by pixels.
     """
 
     names: tuple[str, ...]
-    holds: bool
+    notches: bool
 
     def key(self, name: str) -> str | None:
         """A key by its name, or None for an unknown one."""
@@ -31,14 +31,15 @@ class Keyboard:
         return folded if folded in self.names else None
 
 
-PAGE_KEYS = ("enter", "tab", "backspace", "escape", "up", "down", "left", "right", "space", "delete")
-PAGE = Keyboard(PAGE_KEYS, holds=False)
-"""A web page, whose events are made one by one."""
-DESKTOP = Keyboard(
+PAGE = Keyboard(
     (
-        *PAGE_KEYS, "ctrl", "alt", "shift", "super", "home", "end", "pageup", "pagedown", "insert", "capslock",
-        *(f"f{number}" for number in range(1, 13)),
+        "enter", "tab", "backspace", "escape", "up", "down", "left", "right", "space", "delete", "home", "end",
+        "pageup", "pagedown", "ctrl", "alt", "shift",
     ),
-    holds=True,
+    notches=False,
 )  # fmt: skip
+"""A web page: the keys that mean something to it, and none that mean something to the browser."""
+DESKTOP = Keyboard(
+    (*PAGE.names, "super", "insert", "capslock", *(f"f{number}" for number in range(1, 13))), notches=True
+)
 """A desktop with a real keyboard."""

@@ -23,8 +23,8 @@ DISTANCE = 100
 def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
     """The action that a text spells, or why it spells none. The text is untrusted and only ever matched.
 
-    Where keys can be held down, `press ctrl+s` presses them together, otherwise one after the other. Verbs may have
-    capital letters. A full stop at the end is left out where nothing is typed and it is no key.
+    `press ctrl+s` presses the keys together. Verbs may have capital letters. A full stop at the end is left out where
+    nothing is typed and it is no key.
     """
     text = text.strip()
     found = _exact(text, keyboard)
@@ -60,7 +60,7 @@ def _press(text: str, keyboard: Keyboard) -> Action | Refusal:
     keys = tuple(map(keyboard.key, said)) if verb.lower() == "press" and names else ()
     known = tuple(name for name in keys if name is not None)
     if keys and len(known) == len(keys) <= MOST_KEYS:
-        if keyboard.holds and len(known) > 1:
+        if len(known) > 1:
             # `ctrl+S` is the key S: a capital letter would add shift.
             return Action("chord", keys=tuple(name.lower() if name.isascii() else name for name in known))
         return Action("press", keys=known)

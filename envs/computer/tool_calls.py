@@ -81,9 +81,7 @@ def _click(given: Arguments) -> Action:
 
 
 def _typing(given: Arguments) -> Action:
-    typed = arguments.text(given.get("text"))
-    number = _place(given).get("number", 0) if "element" in given else 0
-    return Action("type", number, text=typed)
+    return Action("type", text=arguments.text(given.get("text")), **_place(given, needed=False))
 
 
 def _keys(given: Arguments, keyboard: Keyboard, *names: str) -> tuple[str, ...]:
@@ -91,30 +89,10 @@ def _keys(given: Arguments, keyboard: Keyboard, *names: str) -> tuple[str, ...]:
     return arguments.keys(value, names[0], keyboard)
 
 
-def _press(given: Arguments, keyboard: Keyboard) -> Action:
-    return Action("press", keys=_keys(given, keyboard, "key"))
-
-
-def _down(given: Arguments, keyboard: Keyboard) -> Action:
-    return Action("hold" if keyboard.holds else "press", keys=_keys(given, keyboard, "key"))
-
-
-def _up(given: Arguments, keyboard: Keyboard) -> Action:
-    return Action("let_go", keys=_keys(given, keyboard, "key")) if keyboard.holds else Action("wait", wait=1)
-
-
-def _hotkey(given: Arguments, keyboard: Keyboard) -> Action:
-    return Action("chord" if keyboard.holds else "press", keys=_keys(given, keyboard, "keys", "key"))
-
-
-def _drag(given: Arguments) -> Action:
-    return Action("drag", **_place(given))
-
-
 def _scroll(given: Arguments, keyboard: Keyboard) -> Action:
     """On a page dx and dy are pixels, down above 0. On a desktop they are notches of the wheel, up above 0."""
     dx, dy = (_whole(given, name, -LARGEST, LARGEST, 0) for name in ("dx", "dy"))
-    if keyboard.holds:
+    if keyboard.notches:
         most = LARGEST // NOTCH
         dx, dy = NOTCH * min(max(dx, -most), most), -NOTCH * min(max(dy, -most), most)
     return Action("scroll", dx=dx, dy=dy, **_place(given, needed=False))
@@ -131,15 +109,15 @@ TYPES: dict[str, Callable[[Arguments, Keyboard], Action]] = {
     "MOUSE_UP": lambda given, _: Action("up", button=_button(given)),
     "RIGHT_CLICK": lambda given, _: Action("click", button=2, **_place(given, needed=False)),
     "DOUBLE_CLICK": lambda given, _: Action("click", times=2, **_place(given, needed=False)),
-    "DRAG_TO": lambda given, _: _drag(given),
+    "DRAG_TO": lambda given, _: Action("drag", **_place(given)),
     "SCROLL": _scroll,
     "TYPING": lambda given, _: _typing(given),
-    "PRESS": _press,
-    "KEY_DOWN": _down,
-    "KEY_UP": _up,
-    "HOTKEY": _hotkey,
+    "PRESS": lambda given, keyboard: Action("press", keys=_keys(given, keyboard, "key")),
+    "KEY_DOWN": lambda given, keyboard: Action("hold", keys=_keys(given, keyboard, "key")),
+    "KEY_UP": lambda given, keyboard: Action("let_go", keys=_keys(given, keyboard, "key")),
+    "HOTKEY": lambda given, keyboard: Action("chord", keys=_keys(given, keyboard, "keys", "key")),
     "WAIT": lambda given, _: _wait(given),
     "FAIL": lambda _given, _: Action("fail"),
     "DONE": lambda _given, _: Action("done"),
 }
-"""The action types of `computer_13`. Where keys cannot be held down, KEY_DOWN presses and KEY_UP does nothing."""
+"""The action types of `computer_13`."""

@@ -25,7 +25,7 @@ SLOW = 20.0
 """Seconds that a browser gets to say its version."""
 SCREEN = (500, 400)
 """Width and height of a page in pixels, where none is declared: coordinates of actions lie within it."""
-SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("clock.js", "view.js", "play.js"))
+SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("clock.js", "view.js", "keys.js", "play.js"))
 """They run in every page before its own scripts, in this order."""
 
 

@@ -10,11 +10,11 @@
     return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
   };
   const mouse = (element, type, at, more = {}) => element.dispatchEvent(new MouseEvent(type, {
-    bubbles: true, cancelable: true, composed: true, view: window, clientX: at.x, clientY: at.y, ...more,
+    bubbles: true, cancelable: true, composed: true, view: window, clientX: at.x, clientY: at.y, ...rla.keys.flags(), ...more,
   }));
   const focus = (element) => {
-    const field = element.closest('input, textarea, select, button, a[href], [tabindex]');
-    if (field) field.focus();
+    const field = element.closest('input, textarea, select, button, a[href], [tabindex], [contenteditable]');
+    if (field) { field.focus(); rla.keys.caret(field); }
     else if (document.activeElement) document.activeElement.blur();
   };
   const hover = (element, at) => ['mouseover', 'mouseenter', 'mousemove'].forEach((type) => mouse(element, type, at));
@@ -30,15 +30,6 @@
     ['input', 'change'].forEach((type) => list.dispatchEvent(new Event(type, { bubbles: true })));
   };
 
-  const press = (element, name) => {
-    const CODES = { enter: 13, tab: 9, backspace: 8, escape: 27, up: 38, down: 40, left: 37, right: 39, space: 32, delete: 46 };
-    const KEYS = { enter: 'Enter', tab: 'Tab', backspace: 'Backspace', escape: 'Escape', up: 'ArrowUp', down: 'ArrowDown', left: 'ArrowLeft', right: 'ArrowRight', space: ' ', delete: 'Delete' };
-    const code = CODES[name] || (name.length === 1 ? name.toUpperCase().charCodeAt(0) : 0);
-    const made = { key: KEYS[name] || name, keyCode: code, which: code, bubbles: true, cancelable: true };
-    element.dispatchEvent(new KeyboardEvent('keydown', made));
-    element.dispatchEvent(new KeyboardEvent('keypress', { ...made, keyCode: name.length === 1 ? name.charCodeAt(0) : code, which: name.length === 1 ? name.charCodeAt(0) : code }));
-    return () => element.dispatchEvent(new KeyboardEvent('keyup', made));
-  };
   const setter = (element) => Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), 'value').set;
   const put = (element, text) => {
     setter(element).call(element, text);
@@ -50,38 +41,31 @@
     if (element.type !== 'time' || !time) return text;
     return String(Number(time[1]) % 12 + (/p/i.test(time[3]) ? 12 : 0)).padStart(2, '0') + `:${time[2]}`;
   };
-  const isText = (element) => element && (element.tagName === 'TEXTAREA' || (element.tagName === 'INPUT' && 'value' in element));
-  const insert = (element, text) => {
+  const dated = (field) => /^(date|time)$/.test(field.type);
+  // The text takes the place of what a field holds, also where keys could not type it.
+  const type = (field, text) => {
+    field.focus();
+    if (dated(field) || field.type === 'number') put(field, converted(field, text));
+    else { put(field, ''); insert(field, text); }
+    field.dispatchEvent(new Event('change', { bubbles: true }));
+  };
+  const insert = (field, text) => {
     for (const letter of text) {
-      const release = press(element, letter);
-      if (isText(element)) put(element, element.value + letter);
-      release();
+      ['keydown', 'keypress'].forEach((name) => rla.keys.event(field, name, letter));
+      put(field, field.value + letter);
+      rla.keys.event(field, 'keyup', letter);
     }
   };
-  const type = (element, text) => {
-    element.focus();
-    if (/^(date|time|number)$/.test(element.type)) put(element, converted(element, text));
-    else { put(element, ''); insert(element, text); }
-    element.dispatchEvent(new Event('change', { bubbles: true }));
-  };
-  // Keys choose in a list, whose options no place of a picture shows while it is closed.
-  const steps = (list, by) => {
-    const wanted = list.selectedIndex + by;
-    if (wanted >= 0 && wanted < list.options.length) choose(list.options[wanted]);
-  };
-  const stroke = (name) => {
-    const element = document.activeElement || document.body;
-    const release = press(element, name);
-    if (element.tagName === 'SELECT' && !element.multiple && (name === 'up' || name === 'down')) steps(element, name === 'up' ? -1 : 1);
-    if (isText(element) && name === 'backspace') put(element, element.value.slice(0, -1));
-    if (name === 'enter' && (element.tagName === 'BUTTON' || element.tagName === 'A')) click(element, middle(element));
-    release();
+  // Where the focus is; parts of a date have no keys here.
+  const write = (element, text) => {
+    if (dated(element)) put(element, converted(element, text));
+    else rla.keys.write(text);
   };
 
   const under = (at) => document.elementFromPoint(at.x, at.y) || document.body;
-  const focused = (action) => action.kind === 'type' || action.kind === 'press';
+  const KEYED = ['type', 'press', 'chord', 'hold', 'let_go'];
   const target = (action) => action.number ? rla.element(action.number)
-    : focused(action) ? document.activeElement || document.body : under(pointer);
+    : KEYED.includes(action.kind) && action.x === null ? document.activeElement || document.body : under(pointer);
   const ACTS = {
     move: (element) => hover(element, pointer),
     click: (element, action) => {
@@ -102,8 +86,15 @@
       for (let e = element; e; e = e.parentElement) { e.scrollTop += action.dy; e.scrollLeft += action.dx; }
       element.dispatchEvent(new Event('scroll', { bubbles: true }));
     },
-    type: (element, action) => action.number ? type(element, action.text) : insert(element, action.text),
-    press: (_element, action) => action.keys.forEach(stroke),
+    type: (element, action) => {
+      if (action.number) return type(element, action.text);
+      if (action.x !== null) click(element, pointer);
+      return write(document.activeElement || document.body, action.text);
+    },
+    press: (_element, action) => action.keys.forEach(rla.keys.stroke),
+    chord: (_element, action) => rla.keys.chord(action.keys),
+    hold: (_element, action) => action.keys.forEach(rla.keys.down),
+    let_go: (_element, action) => action.keys.forEach(rla.keys.up),
     wait: () => {},
   };
   const perform = (action) => {
@@ -119,17 +110,22 @@
 
   // A page empties its fields itself, or makes them anew; `focus-text-2` does neither.
   const empty = () => {
-    for (const field of document.querySelectorAll('#area input[type=text], #area textarea')) field.value = field.defaultValue;
+    for (const field of document.querySelectorAll('#area input[type=text], #area textarea')) {
+      field.value = field.defaultValue;
+      rla.keys.caret(field);
+    }
   };
   const start = (seed) => {
     started++;
+    if (document.activeElement) document.activeElement.blur();
+    getSelection().removeAllRanges();
+    rla.keys.reset();
     rla.rewind();
     rla.forget();
     pointer = { x: 0, y: 0 };
     failed = false;
     met = 0;
     played = null;
-    if (document.activeElement) document.activeElement.blur();
     core.EPISODE_MAX_TIME = FOREVER;
     empty();
     Math.seedrandom(seed);

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envs.computer import short, tool_calls
 from envs.computer.actions import LONGEST_TEXT, Action, Refusal, untypable
-from envs.computer.keyboard import PAGE_KEYS
+from envs.computer.keyboard import PAGE
 
 COMPUTER_13 = (
     "MOVE_TO CLICK MOUSE_DOWN MOUSE_UP RIGHT_CLICK DOUBLE_CLICK DRAG_TO SCROLL TYPING PRESS KEY_DOWN KEY_UP HOTKEY "
@@ -33,7 +33,7 @@ def call(kind: str, **parameters) -> Action | Refusal:
         ("Press Enter.", Action("press", keys=("enter",))),
         ("press .", Action("press", keys=(".",))),
         ("press +", Action("press", keys=("+",))),
-        ("press down++", Action("press", keys=("down", "+"))),
+        ("press down++", Action("chord", keys=("down", "+"))),
         ("Scroll 3 Down", Action("scroll", 3, dy=100)),
         ("Done.", Action("done")),
         (" double 3 ", Action("click", 3, times=2)),
@@ -42,7 +42,7 @@ def call(kind: str, **parameters) -> Action | Refusal:
         ("type 5 hello  there", Action("type", 5, text="hello  there")),
         ("type 5", Action("type", 5)),
         ("press enter", Action("press", keys=("enter",))),
-        ("press ArrowDown+a", Action("press", keys=("down", "a"))),
+        ("press ArrowDown+A", Action("chord", keys=("down", "a"))),
         ("scroll 3 down", Action("scroll", 3, dy=100)),
         ("wait", Action("wait", wait=1000)),
         ("Wait.", Action("wait", wait=1000)),
@@ -104,7 +104,11 @@ def test_all_action_types_of_osworld_are_known():
         (call("SCROLL", dx=0, dy=-10), Action("scroll", dy=-10)),
         (call("TYPING", text="a'); alert(1) //"), Action("type", text="a'); alert(1) //")),
         (call("PRESS", key="Enter"), Action("press", keys=("enter",))),
-        (call("HOTKEY", keys=["a", "escape"]), Action("press", keys=("a", "escape"))),
+        (call("TYPING", text="a", element=3), Action("type", 3, text="a")),
+        (call("TYPING", text="a", x=1, y=2), Action("type", x=1, y=2, text="a")),
+        (call("HOTKEY", keys=["a", "escape"]), Action("chord", keys=("a", "escape"))),
+        (call("KEY_DOWN", key="shift"), Action("hold", keys=("shift",))),
+        (call("KEY_UP", key="shift"), Action("let_go", keys=("shift",))),
         (call("WAIT"), Action("wait", wait=1000)),
         (call("DONE"), Action("done")),
         (tool_calls.parse('{"name": "CLICK", "arguments": {"x": 1, "y": 2}}'), Action("click", x=1, y=2)),
@@ -130,6 +134,7 @@ def test_a_tool_call_is_an_action(found, action):
         "[" * 3000,
         '{"action_type": "CLICK", "x": true, "y": 1}',
         '{"action_type": "TYPING", "text": 3}',
+        '{"action_type": "TYPING", "text": "a", "x": 1}',
         '{"action_type": "TYPING", "text": "half \\ud83d"}',
         '{"action_type": "TYPING", "text": "a\\u0000b"}',
         '{"action_type": "TYPING", "text": "a\\u0085b"}',
@@ -139,6 +144,7 @@ def test_a_tool_call_is_an_action(found, action):
         '{"action_type": "MOVE_TO"}',
         '{"action_type": "CLICK", "x": 1, "y": 1, "button": []}',
         '{"action_type": "HOTKEY", "keys": []}',
+        '{"action_type": "PRESS", "key": "f5"}',
     ],
 )
 def test_a_wrong_tool_call_is_refused_with_a_reason(text):
@@ -174,7 +180,7 @@ def test_any_parameters_are_read_or_refused(kind, parameters):
     assert isinstance(found, Action | Refusal)
     if isinstance(found, Action):
         assert json.loads(json.dumps(found.to_json())) == found.to_json()
-        assert set(found.keys) <= {*PAGE_KEYS, *(key for key in found.keys if len(key) == 1)}
+        assert set(found.keys) <= {*PAGE.names, *(key for key in found.keys if len(key) == 1)}
 
 
 ON_ELEMENTS = st.builds(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envs.computer import computer_use, reply, short, tool_calls
+from envs.computer import computer_use, reply, tool_calls
 from envs.computer.actions import Action, Refusal, untypable
 from envs.computer.calls import calls
 from envs.computer.computer_use import Computer
@@ -113,11 +113,16 @@ def test_others_are_refused_with_a_reason(found):
     assert found.reason.endswith(".")
 
 
-def test_a_page_has_no_keys_that_stay_down():
-    assert PAGE.key("ctrl") is None
-    assert DESKTOP.key("Control") == "ctrl"
-    assert short.parse("press down+enter") == Action("press", keys=("down", "enter"))
-    assert tool_calls.parse('{"action_type": "KEY_UP", "key": "enter"}') == Action("wait", wait=1)
+def test_a_page_has_fewer_keys_than_a_desktop():
+    assert set(PAGE.names) < set(DESKTOP.names)
+    assert (PAGE.key("Control"), PAGE.key("super"), PAGE.key("f5")) == ("ctrl", None, None)
+    assert (DESKTOP.key("Control"), DESKTOP.key("win")) == ("ctrl", "super")
+
+
+def test_a_wheel_counts_notches_on_a_desktop_and_pixels_on_a_page():
+    asked = {"action_type": "SCROLL", "dy": -3}
+    assert tool_calls.read(asked, PAGE) == Action("scroll", dy=-3)
+    assert tool_calls.read(asked, DESKTOP) == Action("scroll", dy=45)
 
 
 @given(st.text())

@@ -107,7 +107,8 @@ def test_an_episode_is_rendered_with_a_chat_template_like_a_real_one(kind):
         ("click 3", Action("click", 3)),
         ("Click 3.", Action("click", 3)),
         ("type 1 thaddeus", Action("type", 1, text="thaddeus")),
-        ("press down+enter", Action("press", keys=("down", "enter"))),
+        ("press down+enter", Action("chord", keys=("down", "enter"))),
+        ("type 0 a b", Action("type", text="a b")),
         ("scroll 2 down", Action("scroll", 2, dy=100)),
         ("fail", Action("fail")),
         ("The login button is 3.\n```\nclick 3\n```", Action("click", 3)),
@@ -117,9 +118,9 @@ def test_an_episode_is_rendered_with_a_chat_template_like_a_real_one(kind):
         (
             'Action: I press Enter.\n<tool_call>\n{"name": "computer_use", "arguments": '
             '{"action": "key", "keys": ["down", "enter"]}}\n</tool_call>',
-            Action("press", keys=("down", "enter")),
+            Action("chord", keys=("down", "enter")),
         ),
-        ('{"name": "computer_use", "arguments": {"action": "key", "keys": ["ctrl"]}}', None),
+        ('{"name": "computer_use", "arguments": {"action": "key", "keys": ["super"]}}', None),
         ("I would click 3", None),
         ("click 3\nclick 4", None),
     ],
