@@ -48,6 +48,9 @@ def _exact(text: str, keyboard: Keyboard) -> Action | Refusal:
         if reason := untypable(typed):
             return Refusal(reason)
         return Action("type", int(found[1]), text=typed)
+    if text.lower().startswith("type "):
+        # Without a number, a sentence such as `Type the name into field 3.` would be typed.
+        return Refusal("type needs a number before the text, 0 for where the focus is: type N TEXT.")
     if found := _SCROLL.fullmatch(text):
         return Action("scroll", int(found[1]), dy=DISTANCE if found[2].lower() == "down" else -DISTANCE)
     return _press(text, keyboard)

@@ -84,6 +84,15 @@ def test_what_is_no_action_is_refused_with_a_reason(text):
     assert found.reason.endswith(".")
 
 
+@pytest.mark.parametrize(
+    "text", ["type hello", "Type the name into field 3.", "type 5: hello", "type 99999 x"]
+)
+def test_typing_without_a_number_is_refused_with_the_form_that_has_one(text):
+    assert short.parse(text) == Refusal(
+        "type needs a number before the text, 0 for where the focus is: type N TEXT."
+    )
+
+
 def test_all_action_types_of_osworld_are_known():
     assert list(tool_calls.TYPES) == COMPUTER_13.split()
 

@@ -64,6 +64,7 @@ def call(kind: str, **parameters) -> Action | Refusal:
         (reply.read("Press ctrl+s.", SCREEN), Action("chord", keys=("ctrl", "s"))),
         (reply.read(f"```json\n{DONE}\n```", SCREEN), Action("done")),
         (reply.read(f"```{DONE}```", SCREEN), Action("done")),
+        (reply.read("Type the name:\n```\ntype 3 a\n```", SCREEN), Action("type", 3, text="a")),
         (reply.read("I click it.\n```\nclick 3\n```\n", SCREEN), Action("click", 3)),
         (reply.read("First\n```\nclick 3\n```\nno, rather\n```\nclick 4\n```", SCREEN), Action("click", 4)),
         (reply.read(f"The folder is there, so I end it. {DONE}", SCREEN), Action("done")),
