@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +53,69 @@ def test_an_application_that_crashes_or_hangs_is_no_fault_of_the_task_and_the_de
         world.reset({"launch": launch, "checks": [], "patience": 3}, 0)
     assert not isinstance(caught.value, TaskFailed)
     assert world.broken
+    desktop._pool.give_back(world)
+
+
+def application(environment) -> psutil.Process:
+    """The application of the task, which has started last."""
+    world = psutil.Process(environment._world._lines._process.pid)
+    [found] = [one for one in world.children(recursive=True) if one.name() == "mousepad"]
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("said", ["press ctrl+s", "done"])
+def test_an_application_that_crashes_in_an_episode_is_no_failure_of_the_policy(desktop, said):
+    environment, made = desktop.environment(), small_task("editor-add-line", "evaluator1")
+    environment.reset(made, 0)
+    world = environment._world
+    application(environment).send_signal(signal.SIGSEGV)
+    with pytest.raises(
+        WorldError, match="RuntimeError: mousepad crashed: it ended with status -11"
+    ) as caught:
+        environment.step(said)
+    assert not isinstance(caught.value, TaskFailed)
+    assert environment.over
+    environment.close()
+    assert world.broken
+    assert solved(desktop, made)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("end", ["press alt+f4", "press ctrl+q", signal.SIGTERM, signal.SIGKILL])
+def test_an_application_that_the_agent_closes_or_kills_is_the_agents_own_doing(desktop, end):
+    environment, made = desktop.environment(), small_task("editor-add-line", "evaluator1")
+    environment.reset(made, 0)
+    if isinstance(end, str):
+        environment.step(end)
+    else:
+        application(environment).send_signal(end)
+    assert "mousepad" not in environment.step("wait").observation.text.lower()
+    result = environment.step("done")
+    assert (result.done, result.success) == (True, False)
+    world = environment._world
+    environment.close()
+    assert not world.broken
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("launch", "close"),
+    [
+        (["lxterminal", "--command=/bin/sh"], [{"action_type": "TYPING", "text": "exit 3\n"}]),
+        (["lxterminal"], [{"action_type": "HOTKEY", "keys": ["alt", "f4"]}]),
+        *(
+            ([name], [{"action_type": "HOTKEY", "keys": ["alt", "f4"]}])
+            for name in ("galculator", "thunar", "gnumeric")
+        ),
+    ],
+)
+def test_closing_an_application_is_no_crash(desktop, launch, close):
+    world = desktop._pool.take()
+    world.reset({"launch": launch, "checks": []}, 0)
+    sight = world.step([*close, {"action_type": "WAIT", "seconds": 2}])
+    assert screen.read(sight.tree, world.hello.screen).items == ()
+    assert world.evaluate() == 1.0
     desktop._pool.give_back(world)
 
 

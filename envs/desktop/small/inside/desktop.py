@@ -29,6 +29,16 @@ SETTLING = 20.0
 """Longest wait for the window manager, seconds."""
 TAKEN = 0.5
 """Longest wait for what a key changes on the screen, seconds: a key may change nothing."""
+CRASHES = (
+    signal.SIGSEGV,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGSYS,
+)
+"""What ends a program for its own fault. Other signals are sent by somebody, and here that is the agent."""
 
 
 class Desktop:
@@ -133,6 +143,13 @@ class Desktop:
         """Raise where a server has ended, or a process that one of them has started."""
         if any(server.poll() is not None for server in self._servers) or not self._running <= _processes():
             raise RuntimeError("a server of the desktop has ended")
+
+    def check_application(self) -> None:
+        """Raise where the application of the task has crashed. One that was closed or killed has not."""
+        for app in self._apps:
+            status = app.poll() or 0
+            if status > 0 or -status in CRASHES:
+                raise RuntimeError(f"{app.args[0]} crashed: it ended with status {status}")  # type: ignore[index]
 
     def _alive(self, name: str) -> bool:
         self.check_running()

@@ -60,7 +60,7 @@ class Server:
         if do == "step":
             return self._sight(self._act(request["actions"]))
         if do == "evaluate":
-            self._desktop.check_running()
+            self._check()
             return {"score": float(self._succeeded())}
         raise Refused("do must be one of hello, reset, step, evaluate")
 
@@ -86,8 +86,13 @@ class Server:
             time.sleep(0.1)
         return True
 
-    def _sight(self, done: bool) -> dict[str, Any]:
+    def _check(self) -> None:
+        """Raise where the agent has nothing to act on any more, for which it is not to blame."""
         self._desktop.check_running()
+        self._desktop.check_application()
+
+    def _sight(self, done: bool) -> dict[str, Any]:
+        self._check()
         picture = (
             base64.b64encode(pictures.png(self._desktop.frame)).decode()
             if self._asked["screenshot"]
