@@ -21,12 +21,17 @@ from rlanything.core.errors import MachineError
 from rlanything.core.types import InvalidProposal, Status, Task
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
-EVERY = [(name, key) for name, one in templates().items() for key in one.given["evaluators"]]
-ONE_EACH = [
-    (name, list(one.given["evaluators"])[k % len(one.given["evaluators"])])
-    for k, (name, one) in enumerate(templates().items())
+EVERY = [
+    (name, key, place % len(one.rows))
+    for name, one in templates().items()
+    for place, key in enumerate(one.given["evaluators"], list(templates()).index(name))
 ]
-"""One evaluator of each template, the first, the second and so on in turn."""
+"""Every evaluator with a row. The row goes on from one evaluator of a template to the next."""
+ONE_EACH = [
+    (name, list(one.given["evaluators"])[place % len(one.given["evaluators"])], place % len(one.rows))
+    for place, (name, one) in enumerate(templates().items())
+]
+"""One evaluator of each template and one row, the first, the second and so on in turn."""
 
 
 def test_there_are_thirty_templates_over_five_applications():
@@ -151,10 +156,16 @@ def test_an_expert_names_items():
     assert named("type 0 echo a > b", seen) == "type 0 echo a > b"
 
 
+def test_experts_are_played_on_the_rows_of_all_splits():
+    for among in (ONE_EACH, EVERY):
+        for app in {one.app for one in templates().values()}:
+            assert {row for name, _, row in among if templates()[name].app == app} == set(range(6))
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "key"), ONE_EACH)
-def test_the_expert_of_each_template_succeeds(desktop, name, key):
-    assert solved(desktop, small_task(name, key))
+@pytest.mark.parametrize(("name", "key", "row"), ONE_EACH)
+def test_the_expert_of_each_template_succeeds(desktop, name, key, row):
+    assert solved(desktop, small_task(name, key, row))
 
 
 @pytest.mark.long
@@ -179,9 +190,9 @@ def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "key"), EVERY)
-def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
-    made = small_task(name, key, 1)
+@pytest.mark.parametrize(("name", "key", "row"), EVERY)
+def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key, row):
+    made = small_task(name, key, row)
     environment = desktop.environment()
     environment.reset(made, 0)
     assert not environment.step("done").success
