@@ -93,7 +93,7 @@ class Pool:
                 views = self._shown(kind, [_asked(*keys[key]) for key in part], 1, picture)
             except (BrowserError, BrowserTimeout):
                 return
-            for key, view in zip(part, views, strict=False):
+            for key, view in zip(part, views, strict=True):
                 self._remember(key, view)
 
     def places(self, kind: str, seed: str, actions: Sequence[Json]) -> dict[int, tuple[int, int]]:
@@ -123,7 +123,11 @@ class Pool:
         if len(asked) == 1:
             return [View.from_json(self._call(kind, lambda: self._ask(kind, PLAY, asked[0]), tries))]
         answers = self._call(kind, lambda: self._ask(kind, PLAYS, asked), tries)
-        return [View.from_json(answer) for answer in (answers if isinstance(answers, list) else [])]
+        if not isinstance(answers, list) or len(answers) != len(asked):
+            raise BrowserError(
+                f"the page {kind} answered with something that is no list of {len(asked)} views"
+            )
+        return [View.from_json(answer) for answer in answers]
 
     def _remember(self, key: tuple[str, str, str], view: View) -> None:
         self._views[key] = view

@@ -158,6 +158,16 @@ def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, m
     assert second.counts, "the browser was started again"
 
 
+def test_a_page_that_answers_for_fewer_episodes_than_were_asked_is_asked_for_each(ours):
+    shows(ours, "plain")
+    evaluate(ours, "plain", "() => { const all = rla.plays; rla.plays = (asked) => all(asked).slice(1); }")
+    both = [("0", [act("click 1")]), ("1", [])]
+    with pytest.raises(BrowserError, match="something that is no list of 2 views"):
+        ours._shown("plain", [_asked(*one) for one in both], 1, False)
+    ours.play_ahead("plain", both)
+    assert [ours.play("plain", *one).success for one in both] == [True, False]
+
+
 @pytest.mark.long
 def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
     shows(ours, "plain")
