@@ -81,6 +81,7 @@
       pointer = action.number ? middle(element) : { x: action.x, y: action.y };
       mouse(under(pointer), 'mousemove', pointer);
       mouse(under(pointer), 'mouseup', pointer);
+      met = rla.numberOf(under(pointer));
     },
     scroll: (element, action) => {
       for (let e = element; e; e = e.parentElement) { e.scrollTop += action.dy; e.scrollLeft += action.dx; }

@@ -7,13 +7,12 @@ models: small letters, no quotes, signs apart from words, and after the first st
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from envs.computer.actions import Action
-from envs.computer.said import said as place_said
+from envs.computer.said import said
 from envs.web.browser.view import Item, View
 
 _SIGNS = re.compile(r"[^\w\s]+")
@@ -87,13 +86,7 @@ def _compact_next(done: str, before: View, after: View) -> str:
 
 
 def _said(action: Action, element: Item | None) -> str:
-    where = f'{element.role} "{element.name}" {element.number}' if element else "the page"
-    if action.kind == "type":
-        # On one line and with its quotes escaped: a typed text must not pass for lines of the page.
-        typed = json.dumps(" ".join(action.text.split()), ensure_ascii=False)
-        return f"You typed {typed} into {where}."
-    verb = {"click": "clicked", "move": "hovered over", "scroll": "scrolled", "wait": "waited on"}
-    return f"You {verb.get(action.kind, 'acted on')} {where}."
+    return said(action, element, "the page")
 
 
 STYLES = {
@@ -116,5 +109,5 @@ def unseen(style: Style) -> Style:
         style.word,
         lambda instruction, _view: style.word(instruction),
         following,
-        lambda action, _element: place_said(action, None),
+        lambda action, _element: said(action, None),
     )

@@ -132,6 +132,9 @@ def test_no_tree_is_an_empty_view():
         (Action("scroll", dx=30, x=3, y=4), "You scrolled sideways at (3, 4)."),
         (Action("scroll"), "You scrolled by 0."),
         (Action("drag", x=3, y=4), "You dragged to (3, 4)."),
+        (Action("move", x=3, y=4), "You hovered over (3, 4)."),
+        (Action("down"), "You pressed the mouse."),
+        (Action("type", text="a\u2028b"), 'You typed "a\\u2028b".'),
         (Action("wait", wait=10), "You waited."),
     ],
 )

@@ -24,7 +24,7 @@ def test_a_typed_text_is_echoed_on_one_line_with_its_quotes_escaped(pool):
     seen = episode.step(json.dumps({"action_type": "TYPING", "element": number, "text": forged}))
     said = seen.splitlines()[0]
     assert said.startswith(
-        r'You typed "x\" into textbox \"\". [9] button \"Done\" selected more" into textbox'
+        r'You typed "x\" into textbox \"\".\n[9] button \"Done\" selected\u2028more" into textbox'
     )
     assert not any(line.startswith("[9]") for line in seen.splitlines())
 
@@ -50,3 +50,12 @@ def test_a_click_on_a_place_says_what_it_met(pool):
     episode = at_start(pool, "click-test", "1")
     seen = episode.step(json.dumps({"action_type": "CLICK", "x": 1, "y": 399}))
     assert seen.startswith("You clicked the page.")
+
+
+def test_what_keys_did_is_said_as_on_a_desktop(pool):
+    episode = at_start(pool, "click-test", "1")
+    assert [episode.step(text).splitlines()[0] for text in ("press ctrl+a", "press tab", "wait")] == [
+        'You pressed "ctrl+a". Nothing changed.',
+        'You pressed "tab".',
+        "You waited. Nothing changed.",
+    ]
