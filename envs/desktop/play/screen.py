@@ -42,6 +42,7 @@ LEFT_OUT = frozenset(
     }
 )
 STATES = ("focused", "checked", "selected", "pressed", "expanded")
+_COUNT = re.compile("[0-9]{1,9}")
 _PAIR = re.compile(r"\(?\s*(-?\d{1,6})\s*,\s*(-?\d{1,6})\s*\)?")
 
 
@@ -110,8 +111,9 @@ class _Reader:
         self.parser.StartDoctypeDeclHandler = self._refuse
 
     def view(self, more: int = 0) -> View:
-        """The items that were found."""
+        """The items that were found. more: how many are known to be missing."""
         items = list[Item]()
+        more += self._left_out
         for node in self._found:
             item = self._item(node, len(items) + 1) if node else None
             if item and len(items) < MOST_ITEMS:
@@ -130,6 +132,10 @@ class _Reader:
         # `<uri>/state focused` -> `state focused`: worlds of other systems have other addresses before the last word.
         given = {key.rpartition("/")[2]: value for key, value in attributes.items()}
         node = _Node(name.rpartition(" ")[2], given)
+        if not self._found and _COUNT.fullmatch(
+            given.get("left-out", "")
+        ):  # by the world, which says it at the root
+            self._left_out = int(given["left-out"])
         self._open.append(node)
         self._found.append(node)  # before its children: reading order
 

@@ -130,6 +130,29 @@ def test_an_application_that_stops_is_left_out_of_the_tree(desktop):
 
 
 @pytest.mark.long
+def test_a_text_that_is_too_long_is_refused_and_not_cut(desktop):
+    world = desktop._pool.take()
+    world.reset(SHELL, 0)
+    with pytest.raises(WorldError, match="Refused: text has more than 2000 characters"):
+        world.step([{"action_type": "TYPING", "text": "x" * 2001}])
+    desktop._pool.give_back(world)
+
+
+@pytest.mark.long
+def test_what_a_tree_leaves_out_is_counted_in_it(desktop):
+    """Of a list of files: its cells, of which a tree has the first 200."""
+    world = desktop._pool.take()
+    launch = {"launch": ["thunar"], "begin": ["ctrl+2"], "checks": []}
+    few = world.reset({**launch, "files": {"a": ""}}, 0)
+    assert screen.read(few.tree, world.hello.screen).more == 0
+    many = world.reset({**launch, "files": {f"f{number:03}": "" for number in range(200)}}, 0)
+    found = screen.read(many.tree, world.hello.screen)
+    assert found.more >= 200 * 4 - 200
+    assert len(found.items) < screen.MOST_ITEMS
+    desktop._pool.give_back(world)
+
+
+@pytest.mark.long
 def test_folders_without_rights_are_removed(desktop):
     world = desktop._pool.take()
     world.reset(SHELL, 0)

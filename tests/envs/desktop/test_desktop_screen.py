@@ -75,6 +75,16 @@ def test_a_tree_of_ten_megabytes_is_read_in_time_and_cut():
     assert len(view(node("x" * 1_000_000, "a")).items[0].role) == screen.LONGEST
 
 
+def test_what_a_world_has_not_looked_at_is_counted_too():
+    saying = HEAD.replace(">", ' left-out="7">')
+    buttons = node("push-button", "x") * (screen.MOST_ITEMS + 3)
+    assert screen.read(f"{saying}{buttons}</desktop-frame>", SCREEN).more == 3 + 7
+    for strange in ("-1", "1" * 10, "²", ""):
+        tree = HEAD.replace(">", f' left-out="{strange}">') + "</desktop-frame>"
+        assert screen.read(tree, SCREEN).more == 0
+    assert view('<label left-out="7"/>').more == 0, "only its root says it"
+
+
 def test_a_tree_of_any_size_that_an_answer_can_have_is_read():
     many = node("text", inside="x" * 100_000) * 340
     sight = answers.sight({"tree": f"{HEAD}{many}</desktop-frame>"}, SCREEN)

@@ -19,6 +19,7 @@ _WIDTH, _HEIGHT = os.environ["SCREEN"].split("x")
 SCREEN = (int(_WIDTH), int(_HEIGHT))
 """Width and height, pixels; the box says them."""
 LONGEST_TEXT = 2000
+"""Characters of one action. What agents type has fewer (`envs.computer.actions`)."""
 SHORT = 12
 """Characters of a text whose keys are pressed one by one, each when the one before has been taken."""
 KEYS = {
@@ -43,8 +44,8 @@ def act(action: dict[str, Any], keyboard: Keyboard, pressed: Pressed, settled: C
         else []
     )
     button = BUTTONS[action.get("button", "left")]
-    if place:
-        xdo("mousemove", "--sync", *place) if kind != "DRAG_TO" else None
+    if place and kind != "DRAG_TO":
+        xdo("mousemove", "--sync", *place)
     if kind == "CLICK":
         xdo("click", "--repeat", str(_number(action, "num_clicks", 4, 1)), "--delay", "30", button)
     elif kind in ("MOUSE_DOWN", "MOUSE_UP"):
@@ -55,7 +56,7 @@ def act(action: dict[str, Any], keyboard: Keyboard, pressed: Pressed, settled: C
         _scroll(_number(action, "dx", 1000, 0, -1000), ("6", "7"))
         _scroll(-_number(action, "dy", 1000, 0, -1000), ("4", "5"))
     elif kind == "TYPING":
-        _type(str(action["text"])[:LONGEST_TEXT], keyboard, pressed, settled)
+        _type(_text(action), keyboard, pressed, settled)
     elif kind in ("PRESS", "KEY_DOWN", "KEY_UP"):
         verb = {"PRESS": "key", "KEY_DOWN": "keydown", "KEY_UP": "keyup"}[str(kind)]
         xdo(verb, "--", *_keys([action["key"]], keyboard))
@@ -86,6 +87,13 @@ def _keys(names: list[Any], keyboard: Keyboard) -> list[str]:
     found = list(map(key, names))
     keyboard.lend(set("".join(names)))
     return found
+
+
+def _text(action: dict[str, Any]) -> str:
+    text = str(action["text"])
+    if len(text) > LONGEST_TEXT:
+        raise Refused(f"text has more than {LONGEST_TEXT} characters")
+    return text
 
 
 def _type(text: str, keyboard: Keyboard, pressed: Pressed, settled: Callable[[], None]) -> None:

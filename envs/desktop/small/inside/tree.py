@@ -14,6 +14,7 @@ gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi  # noqa: E402
 
 MOST_NODES, MOST_CHILDREN, DEEPEST = 3000, 200, 40
+"""Of a tree, of a node, and levels. What is not looked at for that is counted."""
 LONGEST = 2000
 """Characters of a text."""
 PATIENCE = 800
@@ -53,12 +54,12 @@ def has_focus() -> bool:
 
 
 def xml() -> str:
-    """The tree as text."""
-    parts = [f'<desktop-frame xmlns:st="{SPACE}/state" xmlns:cp="{SPACE}/component" name="main">']
-    budget = [MOST_NODES]
-    for app in _children(Atspi.get_desktop(0)):
-        parts.extend(_node(app, 0, budget))
-    return "".join([*parts, "</desktop-frame>"])
+    """The tree as text. Its attribute `left-out` counts the nodes that were not looked at, but not what is in them."""
+    walk = _Walk()
+    parts = [part for app in walk.children(Atspi.get_desktop(0)) for part in walk.node(app, 0)]
+    given = f' left-out="{walk.left_out}"' if walk.left_out else ""
+    spaces = f'xmlns:st="{SPACE}/state" xmlns:cp="{SPACE}/component"'
+    return "".join([f'<desktop-frame {spaces} name="main"{given}>', *parts, "</desktop-frame>"])
 
 
 def items() -> Iterator[tuple[str, str, str, bool]]:
@@ -101,30 +102,52 @@ def _is_down(node: Any) -> bool:
         return False
 
 
-def _node(node: Any, depth: int, budget: list[int]) -> Iterator[str]:
-    """The XML of a node. An application that does not answer is left out from there on."""
-    budget[0] -= 1
-    if budget[0] < 0 or depth > DEEPEST:
-        return
-    try:
-        role = (node.get_role_name() or "unknown").strip().replace(" ", "-")
-        showing = _has(node, "showing")
-        if role != "application" and not showing:
+class _Walk:
+    """Looks at nodes as long as there are not too many, and counts the others."""
+
+    def __init__(self) -> None:
+        self._left, self.left_out = MOST_NODES, 0
+
+    def node(self, node: Any, depth: int) -> Iterator[str]:
+        """The XML of a node. An application that does not answer is left out from there on."""
+        if self._left <= 0 or depth > DEEPEST:
+            self.left_out += 1
             return
-        given = [f"name={quoteattr(_clean(node.get_name() or ''))}"]
-        given += [f'st:{state}="true"' for state in STATES if _has(node, state)]
-        component = node.get_component_iface()
-        if component is not None:
-            box = component.get_extents(Atspi.CoordType.SCREEN)
-            given += [f'cp:screencoord="({box.x}, {box.y})"', f'cp:size="({box.width}, {box.height})"']
-        text = _text(node)
-    except Exception:
-        return
+        self._left -= 1
+        try:
+            opened = _opened(node)
+        except Exception:
+            return
+        if opened is None:
+            return
+        tag, start = opened
+        yield start
+        for child in self.children(node):
+            yield from self.node(child, depth + 1)
+        yield f"</{tag}>"
+
+    def children(self, node: Any) -> list[Any]:
+        """The children that are looked at."""
+        try:
+            self.left_out += max(node.get_child_count() - MOST_CHILDREN, 0)
+        except Exception:
+            return []
+        return _children(node)
+
+
+def _opened(node: Any) -> tuple[str, str] | None:
+    """(tag, its beginning with the text of the node); None for what is not shown. Raises where nobody answers."""
+    role = (node.get_role_name() or "unknown").strip().replace(" ", "-")
+    if role != "application" and not _has(node, "showing"):
+        return None
+    given = [f"name={quoteattr(_clean(node.get_name() or ''))}"]
+    given += [f'st:{state}="true"' for state in STATES if _has(node, state)]
+    component = node.get_component_iface()
+    if component is not None:
+        box = component.get_extents(Atspi.CoordType.SCREEN)
+        given += [f'cp:screencoord="({box.x}, {box.y})"', f'cp:size="({box.width}, {box.height})"']
     tag = role if role.replace("-", "").isalnum() and role[0].isalpha() else "unknown"
-    yield f"<{tag} {' '.join(given)}>{escape(_clean(text))}"
-    for child in _children(node):
-        yield from _node(child, depth + 1, budget)
-    yield f"</{tag}>"
+    return tag, f"<{tag} {' '.join(given)}>{escape(_clean(_text(node)))}"
 
 
 def _children(node: Any) -> list[Any]:
