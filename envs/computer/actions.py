@@ -20,6 +20,10 @@ LONGEST_WAIT = 10_000
 """Longest wait, milliseconds."""
 
 
+BUTTONS = ("left", "middle", "right")
+"""The names of `Action.button`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """One action. kind: move, click, down, up, drag, scroll, type, press, chord, hold, let_go, wait, done or fail.

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from envs.computer.actions import Action
+from envs.computer.actions import BUTTONS, Action
 from envs.computer.tool_calls import NOTCH
 
 Call = dict[str, Any]
-_BUTTONS = ("left", "middle", "right")
 
 
 def calls(action: Action) -> list[Call]:
@@ -22,7 +21,7 @@ def calls(action: Action) -> list[Call]:
 
 def _calls(action: Action) -> Iterator[Call]:
     place = {} if action.x is None or action.y is None else {"x": action.x, "y": action.y}
-    button = _BUTTONS[action.button]
+    button = BUTTONS[action.button]
     match action.kind:
         case "move":
             yield _call("MOVE_TO", **place)

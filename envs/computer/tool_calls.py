@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from envs.computer import arguments
-from envs.computer.actions import LARGEST, LONGEST_WAIT, WAIT, Action, Refusal
+from envs.computer.actions import BUTTONS, LARGEST, LONGEST_WAIT, WAIT, Action, Refusal
 from envs.computer.arguments import Wrong
 from envs.computer.keyboard import PAGE, Keyboard
 
@@ -20,7 +20,6 @@ LONGEST = 4000
 NOTCH = 15
 """Pixels of one notch of a wheel."""
 Arguments = Mapping[str, Any]
-_BUTTONS = {"left": 0, "middle": 1, "right": 2}
 
 
 def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
@@ -70,9 +69,9 @@ def _place(given: Arguments, needed: bool = True) -> dict[str, Any]:
 
 def _button(given: Arguments) -> int:
     named = given.get("button", "left")
-    if named not in ("left", "middle", "right"):
+    if named not in BUTTONS:
         raise Wrong("button must be left, middle or right.")
-    return _BUTTONS[named]
+    return BUTTONS.index(named)
 
 
 def _click(given: Arguments) -> Action:
