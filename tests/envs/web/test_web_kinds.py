@@ -11,6 +11,7 @@ import pytest
 from web_cases import at_start, played, suits
 
 from envs.computer.short import parse
+from envs.web.browser import launch
 from envs.web.kinds.table import KINDS, known
 from envs.web.tasks.ladders import LADDERS, further, templates
 from envs.web.teacher.oracle import GOAL_REACHED, labels
@@ -97,6 +98,18 @@ def test_the_kind_of_the_documentation_is_played_to_success(pool, tmp_path, monk
     succeeds(pool, own.name, FEW)
 
 
-def test_the_documentation_counts_the_kinds():
+def test_the_documentation_counts_the_kinds_and_names_the_pages_that_have_none(installed):
     text = (Path(__file__).parents[3] / "docs" / "gui.md").read_text()
+    every = {path.stem for path in launch.pages(None).glob("*.html")}
     assert set(re.findall(r"\b(\d+) kinds of tasks", text)) == {str(len(KINDS))}
+    assert (
+        f"{len(KINDS)} of MiniWoB++'s {len(every)} pages have one. The other {len(every) - len(KINDS)} "
+        in text
+    )
+    [paragraph] = re.findall(
+        r"^- \*\*Pages without a description\.\*\*.*?(?=^- )", text, re.DOTALL | re.MULTILINE
+    )
+    groups = re.findall(r"(\d+) [^:`.]*:\s+((?:`[\w-]+`[,.]\s*)+)", paragraph)
+    names = [re.findall(r"`([\w-]+)`", listed) for _, listed in groups]
+    assert [int(count) for count, _ in groups] == [len(listed) for listed in names]
+    assert sorted(name for listed in names for name in listed) == sorted(every - set(KINDS))
