@@ -80,9 +80,8 @@ def measure(trial: Path, arms: Sequence[str], last: int = 0) -> Measured:
         if last:
             panels = {name: p for name, p in panels.items() if not has_curve(name)} | curve_panels(runs, last)
         found[arm] = {**panels, COST: _run_panel({seed: cost(run) for seed, run in runs.items()})}
-        shares = [
-            r["band_coverage"] for run in runs.values() for r in run if r.get("band_coverage") is not None
-        ]
+        covered = [row.get("band_coverage") for run in runs.values() for row in run]
+        shares = [share for share in covered if share is not None]
         coverage[arm] = float(np.mean(shares)) if shares else None
     return Measured(found, coverage)
 

@@ -47,6 +47,7 @@ class Desktop:
     def __init__(self) -> None:
         self._servers: list[subprocess.Popen[bytes]] = []
         self._apps: list[subprocess.Popen[bytes]] = []
+        self._program = ""
         self._buttons: list[Any] = []
         RUN.mkdir(parents=True, exist_ok=True)
         frame = RUN / "frame"
@@ -89,6 +90,7 @@ class Desktop:
         command = task["launch"]
         if shutil.which(command[0]) is None:
             raise BadTask(f"{command[0]} is not installed: apt install {command[0]}")
+        self._program = str(command[0])
         self._apps = [
             subprocess.Popen(
                 command, cwd=HOME, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -149,7 +151,7 @@ class Desktop:
         for app in self._apps:
             status = app.poll() or 0
             if status > 0 or -status in CRASHES:
-                raise RuntimeError(f"{app.args[0]} crashed: it ended with status {status}")  # type: ignore[index]
+                raise RuntimeError(f"{self._program} crashed: it ended with status {status}")
 
     def _alive(self, name: str) -> bool:
         self.check_running()
