@@ -174,6 +174,15 @@ class Stored(Protocol):
 
 
 @runtime_checkable
+class LeavesOpen(Protocol):
+    """A family whose settings can leave open something that results depend on."""
+
+    def left_open(self) -> Sequence[str]:
+        """What these settings leave open, a text each; `rlanything config check` warns of it."""
+        ...
+
+
+@runtime_checkable
 class Limited(Protocol):
     """A family whose environments hold something that there is not enough of, as virtual machines."""
 

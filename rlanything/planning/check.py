@@ -15,7 +15,7 @@ from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
-from rlanything.core.protocols import Engine, Pictured, Stored, TaskFamily
+from rlanything.core.protocols import Engine, LeavesOpen, Pictured, Stored, TaskFamily
 from rlanything.core.splits import TRAIN
 from rlanything.planning import samplers
 from rlanything.planning.declared_class import declared_class
@@ -167,6 +167,12 @@ def stored(config: Config) -> None:
             family.check_data({*trained, *(tasks.split(name) for name in tasks.panels)})
         except ValueError as error:
             raise ConfigError(f"env: {error}") from None
+
+
+def left_open(config: Config) -> list[str]:
+    """What the settings of the project's own environment leave open. Raises `ConfigError` where they are wrong."""
+    family = build.family(config) if targets.is_ours(config.env) else None
+    return [f"env.{text}" for text in family.left_open()] if isinstance(family, LeavesOpen) else []
 
 
 def overlap(config: Config) -> None:

@@ -66,13 +66,24 @@ def _config_write(args: argparse.Namespace) -> int:
 
 
 def _warn_of_data(config: Config) -> None:
-    """Print which files of the user the tasks come from, and are not there. Another machine may have them."""
+    """Print which files of the user the tasks come from and are not there, and what else `config check` warns of.
+
+    Another machine may have the files.
+    """
     from rlanything.planning import check
 
     try:
+        _warn_of_open(config)
         check.stored(config)
     except ConfigError as error:
         print(f"rlanything: warning: {error}", file=sys.stderr)
+
+
+def _warn_of_open(config: Config) -> None:
+    from rlanything.planning import check
+
+    for text in check.left_open(config):
+        print(f"rlanything: warning: {text}", file=sys.stderr)
 
 
 def _config_show(args: argparse.Namespace) -> int:
@@ -106,6 +117,7 @@ def _config_check(args: argparse.Namespace) -> int:
     check.machine(config)
     checkpoints.check(config, args.root)
     warn(config, args.root)
+    _warn_of_open(config)
     print(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     if path is not None:
         say_uncommitted(path)

@@ -7,8 +7,10 @@ from costs_cases import PAPER, ROOT, WHOLE, one_gpu, osworld
 
 from rlanything.cli import main
 from rlanything.config import parse
+from rlanything.core.protocols import LeavesOpen
 from rlanything.planning import check, compose
 from rlanything.planning.costs.devices import GB
+from rlanything.runs import build
 
 
 def test_the_numbers_are_those_of_the_paper():
@@ -29,6 +31,25 @@ def test_the_plan_prices_it(capsys):
     printed = capsys.readouterr().out
     assert "222 train, 222 in_domain, 139 out_of_domain, 93 reward_panel" in printed
     assert "240 of 12 tasks x 8 rollouts, at most 30 steps, 3 votes a step" in printed
+
+
+def test_evaluators_that_are_left_open_are_warned_of(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OSWORLD_DATA", str(tmp_path))
+    assert isinstance(build.family(osworld()), LeavesOpen)
+    assert (
+        check.left_open(osworld("env.evaluators=ab"))
+        == check.left_open(osworld("env=alfworld", *BLIND))
+        == []
+    )
+    write = ["--root", str(ROOT), "config", "write", "--output", str(tmp_path / "params.yaml"), *PAPER]
+    assert main(write) == 0
+    assert "warning: env.evaluators is null: " in capsys.readouterr().err
+    for app in ("multi_apps", "chrome", "os"):
+        (tmp_path / "examples" / app).mkdir(parents=True)
+    (tmp_path / "test_nogdrive.json").write_text('{"multi_apps": [], "chrome": [], "os": []}')
+    found = main(["--root", str(ROOT), "config", "check", str(tmp_path / "params.yaml")])
+    assert "warning: env.evaluators is null: " in capsys.readouterr().err
+    assert found == 0
 
 
 BLIND = ("model.images.policy=0", "model.images.reward=0")

@@ -90,6 +90,15 @@ class OSWorldFamily(WorldFamily):
             return ""
         return next(rewording.objections(task.instruction, canonical), "")
 
+    def left_open(self) -> Sequence[str]:
+        """That any evaluators will do, where `evaluators` is None."""
+        if self._sources.evaluators:
+            return []
+        return [
+            "evaluators is null: tasks do not say which of OSWorld's evaluators judge them, so two runs with different "
+            "ones have the same record. Set it to the digest that osworld_bridge.py --describe prints (docs/gui.md)"
+        ]
+
     def verdicts(self, environments: Sequence[Environment]) -> Sequence[Verdict]:
         """OSWorld's verdicts on episodes at their limit: OSWorld's own runs evaluate them, too."""
         return self._together.verdicts([one for one in environments if isinstance(one, DesktopEnvironment)])
