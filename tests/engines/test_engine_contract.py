@@ -146,6 +146,32 @@ def test_company_and_order_change_nothing(name, engine, requests, rng):
         assert completion.logprobs == pytest.approx(alone[index].logprobs, abs=cases.TOLERANCE[name])
 
 
+@pytest.mark.parametrize("released", ["a", "b", "c"])
+def test_the_turns_of_a_conversation_are_those_that_are_asked_without_a_session(name, engine, released):
+    """Also where one beside it is released in between, and goes on later, and after its own release."""
+    rng = random.Random(9)
+    texts = {session: cases.words(rng, 40, 60) for session in ("a", "b", "c")}
+    for turn in range(3):
+        asked = [
+            Request(text, 10 * turn + at, 7, session=session)
+            for at, (session, text) in enumerate(texts.items())
+            if turn != 1 or session != released
+        ]
+        found = engine.generate(asked)
+        if turn == 0:
+            engine.release([released])
+        if turn == 2:
+            engine.release(list(texts))
+            assert cases.ids(engine.generate(asked)) == cases.ids(found)
+            engine.release(list(texts))
+        alone = engine.generate([replace(request, session="") for request in asked])
+        assert cases.ids(found) == cases.ids(alone)
+        for one, other in zip(found, alone, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=cases.TOLERANCE[name])
+        for request, completion in zip(asked, found, strict=True):
+            texts[request.session] = request.prompt_ids + completion.ids + cases.words(rng, 3, 9)
+
+
 def test_a_batch_has_at_least_one_row(name, model):
     with (
         pytest.raises(ValueError, match="max_batch must be at least 1"),
