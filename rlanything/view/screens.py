@@ -23,7 +23,7 @@ POINTING = frozenset(
     {
         *("mouse_move", "left_click", "left_click_drag", "right_click", "middle_click", "double_click"),
         *("triple_click", "scroll", "hscroll"),
-        *("MOVE_TO", "CLICK", "RIGHT_CLICK", "DOUBLE_CLICK", "DRAG_TO", "SCROLL"),
+        *("MOVE_TO", "CLICK", "RIGHT_CLICK", "DOUBLE_CLICK", "DRAG_TO", "SCROLL", "TYPING"),
     }
 )
 """Actions of both forms that have a place. What another one says of a place changes nothing."""

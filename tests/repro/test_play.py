@@ -159,7 +159,7 @@ def test_a_rewrite_that_does_not_follow_from_its_reply_is_found(root):
 def test_ids_that_are_no_tokens_are_named(root):
     def absurd(record: Record) -> bool | None:
         for judgement in record["judgements"]:
-            judgement["votes"][0]["response"][0] = 2**70
+            judgement["votes"][0]["response"][0] = 2**40
             return True
         return None
 

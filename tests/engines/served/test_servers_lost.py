@@ -181,13 +181,17 @@ def test_weights_for_given_servers_go_with_the_process_that_asked(asking, tmp_pa
 
 
 def test_when_a_second_server_cannot_start_the_first_is_ended(opened, faults, tmp_path):
-    once = (
-        "import os, sys, pathlib\n"
-        "if pathlib.Path(sys.argv[1]).exists(): raise SystemExit('no memory is left')\n"
-        "pathlib.Path(sys.argv[1]).touch(); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+    once = (  # both start at the same time, and the second waits until the first has begun
+        "import os, sys, time, pathlib\n"
+        "one = pathlib.Path(sys.argv[1])\n"
+        "try: one.touch(exist_ok=False)\n"
+        "except FileExistsError:\n"
+        "    while not list(pathlib.Path(sys.argv[2]).glob('pids-*')): time.sleep(0.05)\n"
+        "    raise SystemExit('no memory is left')\n"
+        "os.execv(sys.executable, [sys.executable, *sys.argv[3:]])"
     )
     engine = opened(replicas=2, folder=str(tmp_path))
-    engine._program = [sys.executable, "-S", "-c", once, str(tmp_path / "one"), str(FAKE)]
+    engine._program = [sys.executable, "-S", "-c", once, str(tmp_path / "one"), str(faults.parent), str(FAKE)]
     with pytest.raises(UserError, match="no memory is left"):
         engine.generate(REQUESTS)
     (first,) = pids(faults)
