@@ -213,12 +213,14 @@ test-slow: install-dev  ## Run the learning checks, which take minutes
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
 		tests/engines/pictures -k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
+	.rla/vllm/bin/python -m pytest tests/engines/test_engine_parity.py tests/engines/lora/test_lora.py -k vllm
 	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py \
 		tests/engines/openai/test_endpoint_vllm.py tests/engines/openai/test_endpoint_vllm_pictures.py
 
-test-vllm-runs:  ## Run whole trainings with vLLM, with pictures and with LoRA; `make vllm` comes first
-	.rla/vllm/bin/python -m pytest -m "not slow" tests/images/test_vllm_picture_run.py \
-		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone or lora_in_bfloat16"
+# A training with three servers takes minutes, more of them where others use the cores.
+test-vllm-runs:  ## Run whole trainings with vLLM, also in servers, with pictures and LoRA; `make vllm` comes first
+	.rla/vllm/bin/python -m pytest -m "not slow" --timeout 1800 tests/images/test_vllm_picture_run.py \
+		tests/stages/small_experiments/test_vllm_run.py
 
 # vLLM is that of .rla/vllm, or else that of .venv. Where there is none, its tests are skipped.
 test-gpu: install-dev  ## Run the tests that need an NVIDIA GPU (TORCH=... for a build of torch that has CUDA)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -177,6 +178,24 @@ def test_the_ci_script_is_executable_bash():
 )
 def test_ci_runs_what_a_contributor_runs(command):
     assert re.search(rf"^part \w+ {command}$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("target", "file", "chosen"),
+    [
+        ("test-vllm", "tests/engines/test_engine_parity.py", "vllm"),
+        ("test-vllm", "tests/engines/lora/test_lora.py", "vllm"),
+        ("test-vllm-runs", "tests/stages/small_experiments/test_vllm_run.py", None),
+        ("test-vllm-runs", "tests/images/test_vllm_picture_run.py", None),
+    ],
+)
+def test_the_targets_for_vllm_run_all_of_a_file_that_is_about_it(target, file, chosen):
+    """chosen: the tests of a file that others than vLLM run too; None: all."""
+    words = ["make", "--dry-run", target]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (command,) = [line for line in told.replace("\\\n", " ").splitlines() if file in line.split()]
+    parts = shlex.split(command)
+    assert (parts[parts.index("-k") + 1] if "-k" in parts else None) == chosen
 
 
 @pytest.mark.parametrize("marks", [(), ("long",), ("slow",), ("long", "slow")])
