@@ -328,6 +328,19 @@ def test_a_budget_that_is_too_small_says_what_is_needed():
         budget.take(a, 2**30, 3 * 2**28)
 
 
+def test_the_servers_of_an_engine_divide_its_part():
+    budget, (a, b) = Budget(), (Name(), Name())
+    budget.join(a)
+    budget.join(b)
+    assert budget.take(a, 900, 10, servers=4) == 112
+    assert budget.take(b, 900, 10) == 900 - 4 * 112, "what does not divide is left to the next"
+    assert budget.take(a, 900, 10, servers=4) == 112, "what it had is given back first"
+    with pytest.raises(
+        UserError, match=r"1 share the rest.* in each of an engine's 4 servers, so it must be"
+    ):
+        budget.take(a, 2**30, 2**29, servers=4)
+
+
 def test_an_engine_that_nobody_closed_gives_back_its_part():
     budget, name = Budget(), Name()
     budget.join(name)

@@ -235,7 +235,7 @@ def test_a_plan_counts_what_the_servers_have():
         return {(part.name, part.model): part.bytes for part in parts if "servers" in part.name}
 
     found = served("engine.replicas=2")
-    assert {model for _, model in found} == set(sizes)
+    assert {model for _, model in found} == {*sizes, "all"}
     assert found["its servers' copies", "policy"] == 2 * 4 * size.parameters
-    assert found["its servers' keys and values", "reward"] == 2 * 2**30
+    assert found["servers' keys and values", "all"] == 2**30, "all servers share it"
     assert served("engine.addresses=[http://gpu:8001]") == {}

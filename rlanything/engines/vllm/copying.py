@@ -103,6 +103,11 @@ class CopyingEngine(ABC, Generic[S]):
             sighted=self._sighted,
         )
 
+    @property
+    def _least_bytes(self) -> int:
+        """Bytes of the keys and values of one sequence of the model's full context."""
+        return self._context * token_bytes(self._model, self._dtype)
+
     @abstractmethod
     def _start(self) -> S:
         """A running vLLM."""

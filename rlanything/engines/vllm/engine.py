@@ -13,7 +13,7 @@ from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import bases, support
 from rlanything.engines.vllm.bases import Tenant
 from rlanything.engines.vllm.budget import GIB, SHARED
-from rlanything.engines.vllm.copying import CopyingEngine, Sampled, token_bytes
+from rlanything.engines.vllm.copying import CopyingEngine, Sampled
 from rlanything.engines.vllm.instance import Ask, Instance
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         return Tenant(base, self._eyes)
 
     def _cache_bytes(self) -> int:
-        SHARED.leave(self._holder)
-        SHARED.join(self._holder)
-        total = int(self._options.cache_gib * GIB)
-        return SHARED.take(self._holder, total, self._context * token_bytes(self._model, self._dtype))
+        return SHARED.take(self._holder, int(self._options.cache_gib * GIB), self._least_bytes)
 
     def _take_over(self, instance: Instance | Tenant) -> None:
         if isinstance(instance, Tenant):

@@ -90,7 +90,8 @@ class Options:
     """How vLLM runs in the process and in servers: what the sections `engine` of both have in common, checked.
 
     max_batch: the most requests that are decoded together.
-    cache_gib: memory for keys and values, GiB: of all engines of a process together, or of one server.
+    cache_gib: memory for keys and values, GiB, of all engines of a process together, with their servers on its machine.
+        Of each server that a cluster places.
     max_batched_tokens: the most tokens of one forward pass; longer prompts are read in parts.
     dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
     prefix_caching: whether common beginnings of prompts are read once.

@@ -141,14 +141,8 @@ def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
     """
     replicas = int(config.engine.get("replicas", 1))
     cache = float(config.engine.get("cache_gib", 1.0)) * 2**30
-    return [
-        part
-        for name, weights in copies.items()
-        for part in (
-            Part("its servers' copies", name, replicas * weights),
-            Part("its servers' keys and values", name, replicas * cache),
-        )
-    ]
+    weights = [Part("its servers' copies", name, replicas * of) for name, of in copies.items()]
+    return [*weights, Part("servers' keys and values", "all", cache)]
 
 
 def _trained(config: Config, name: str, count: int, devices: int) -> tuple[list[Part], list[Part]]:

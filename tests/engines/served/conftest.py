@@ -29,13 +29,16 @@ def faults(tmp_path, monkeypatch) -> Path:
 def opened(faults, monkeypatch) -> Iterator[Callable[..., VllmServers]]:
     """Opens engines whose servers are fakes, and closes them. Their log-probs are accepted whatever they are."""
     monkeypatch.setattr(support, "version", lambda: support.VERSION)
+    made: list[VllmServers] = []
     with ExitStack() as stack:
 
         def open_engine(model=None, **arguments) -> VllmServers:
-            settings = {"tolerance": 1e9, "request_s": 20, "start_s": 60, **arguments}
+            memory = 1.0 + len(made)  # those that have started keep what they have
+            settings = {"cache_gib": memory, "tolerance": 1e9, "request_s": 20, "start_s": 60, **arguments}
             engine = VllmServers(model or cases.qwen2(), cases.tokenizer(), **settings)
             engine._program = [sys.executable, str(served_cases.FAKE)]
             stack.callback(engine.close)
+            made.append(engine)
             return engine
 
         yield open_engine

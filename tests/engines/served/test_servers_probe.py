@@ -129,7 +129,7 @@ OTHERS: dict[str, Draw] = {
 @pytest.mark.parametrize("kind", OTHERS)
 def test_tokens_that_no_other_engine_draws_are_noticed_though_log_probs_are_the_module_s(dtype, sure, kind):
     """sure: of a model that gives one token most of the chance."""
-    model, other = pair(dtype, 8.0 if sure else 1.0)
+    model, other = pair(dtype, 8.0 if sure else 2.0)  # as it is, temperatures draw nearly the same
     found = Probe(model, CONTEXT, probe.TOLERANCE[dtype], exact=True)
     with pytest.raises(
         DrawsMismatch,

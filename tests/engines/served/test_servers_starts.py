@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from served_cases import FAKE, REQUESTS, gone, listening, pids, wait_until
 
-from rlanything.core.errors import MachineError
+from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.served import server
 from rlanything.engines.vllm.served.engine import VllmServers
 from rlanything.engines.vllm.served.wire import Limits, LostError
@@ -61,6 +63,31 @@ def three(opened, tmp_path) -> Callable[..., VllmServers]:
         return engine
 
     return open_engine
+
+
+def memory(faults: Path) -> list[int]:
+    """Bytes for keys and values that each server was started with, in the order of their starts."""
+    given = [psutil.Process(server).cmdline() for server, _ in pids(faults)]
+    return [int(line[line.index("--kv-cache-memory-bytes") + 1]) for line in given]
+
+
+def test_the_servers_of_all_models_share_the_memory_for_keys_and_values(opened, faults):
+    policy, reward = opened(replicas=2, cache_gib=0.25), opened(cache_gib=0.25)
+    policy.generate(REQUESTS)
+    reward.generate(REQUESTS)
+    assert memory(faults) == [2**26, 2**26, 2**27]
+
+
+def test_servers_without_room_for_a_sequence_each_are_not_started(opened, faults):
+    """One engine knows only of its own servers when it is made; the others are known when it starts."""
+    with pytest.raises(
+        ValueError, match=r"= 0\.002: .* needs 0\.000732 GiB in each of 3 servers, so it must be"
+    ):
+        opened(replicas=3, cache_gib=0.002)
+    engines = [opened(replicas=2, cache_gib=0.002) for _ in range(2)]
+    with pytest.raises(UserError, match=r"2 share the rest.* in each of an engine's 2 servers, so it must"):
+        engines[0].generate(REQUESTS)
+    assert not pids(faults)
 
 
 def test_the_servers_of_a_model_start_side_by_side(opened, three, faults):

@@ -17,8 +17,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from rlanything.core.errors import UserError
 from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import support
-from rlanything.engines.vllm.budget import GIB
-from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
+from rlanything.engines.vllm.budget import GIB, SHARED
+from rlanything.engines.vllm.copying import CopyingEngine
 from rlanything.engines.vllm.served import process
 from rlanything.engines.vllm.served.addresses import CLAIMS, own_part
 from rlanything.engines.vllm.served.fleet import Fleet
@@ -80,7 +80,10 @@ class VllmServers(CopyingEngine[Fleet]):
         super().__init__(model, tokenizer, options, eyes)
         self._program = process.SIGHTED_PROGRAM if self._sighted else process.PROGRAM
         self._owner = secrets.token_hex(8)
+        self._cache_bytes = 0
         self._check_room()
+        if not addresses:
+            SHARED.join(self)
 
     @property
     def _salt(self) -> str:
@@ -89,12 +92,10 @@ class VllmServers(CopyingEngine[Fleet]):
 
     def close(self) -> None:
         """End the servers that were started here, and give back those that were not."""
-        super().close()
-        CLAIMS.leave(self)
-
-    @property
-    def _cache_bytes(self) -> int:
-        return int(self._options.cache_gib * GIB)
+        with ExitStack() as stack:
+            stack.callback(CLAIMS.leave, self)
+            stack.callback(SHARED.leave, self)
+            super().close()
 
     @property
     def _limits(self) -> Limits:
@@ -106,16 +107,28 @@ class VllmServers(CopyingEngine[Fleet]):
         return Limits(self._serving.request_s, most if self._eyes is not None else 2 * most)
 
     def _check_room(self) -> None:
-        least = self._context * token_bytes(self._model, self._dtype)
-        ours = not self._serving.addresses or self._serving.cluster
-        if self._cache_bytes < least and ours:
+        """Refuse too little memory for keys and values before anything starts, as far as one engine can know."""
+        if self._serving.addresses and not self._serving.cluster:
+            return
+        sharers = 1 if self._serving.cluster else self._serving.replicas
+        if self._options.cache_gib * GIB < sharers * self._least_bytes:
+            each = f" in each of {sharers} servers" if sharers > 1 else ""
             raise UserError(
                 f"engine.cache_gib = {self._options.cache_gib:g}: one sequence of the model's full context needs "
-                f"{least / GIB:.3g} GiB, so it must be at least {least / GIB:.3g}"
+                f"{self._least_bytes / GIB:.3g} GiB{each}, so it must be at least "
+                f"{sharers * self._least_bytes / GIB:.3g}"
             )
+
+    def _part(self) -> int:
+        """Bytes of keys and values of each server: on this machine what all share, on a cluster what each may have."""
+        total = int(self._options.cache_gib * GIB)
+        if self._serving.addresses:
+            return total
+        return SHARED.take(self, total, self._least_bytes, self._serving.replicas)
 
     def _start(self) -> Fleet:
         serving = self._serving
+        self._cache_bytes = self._part()
         with ExitStack() as undo:
             store = Store(self._model, self._dtype, serving.folder)
             undo.callback(store.close)
