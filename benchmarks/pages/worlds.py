@@ -21,7 +21,7 @@ from envs.desktop.small.expert import play
 from envs.desktop.small.family import DesktopFamily
 from envs.desktop.small.templates import templates
 from envs.web.browser.launch import chromium, launch, pages
-from envs.web.browser.pool import PLAY
+from envs.web.browser.pool import PLAY, ask
 from envs.web.family import WebFamily
 from rlanything.core.errors import RLAnythingError
 from rlanything.core.types import Task
@@ -124,7 +124,7 @@ async def _photographed(episodes: Sequence[tuple[Task, Sequence[dict[str, Any]]]
             page = await context.new_page()
             await page.goto((pages(None) / f"{kind}.html").as_uri(), wait_until="load")
             asked = {"seed": task.payload["seed"], "actions": list(actions), "most": 1, "longest": 1}
-            await page.evaluate(PLAY, [f"{kind}.html", asked])
+            await ask(page, kind, PLAY, asked)
             taken.append(await page.screenshot(clip=PAGE))
         return taken
     finally:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 
@@ -138,8 +139,10 @@ def play_together(family: WebFamily, tasks: Sequence[Task], together: int) -> It
     rng, waiting = random.Random(0), iter(list(tasks) * 1000)
     running: list[tuple[Environment, Task, tuple[str, ...], int]] = []
     while True:
-        while len(running) < together:
-            environment, task = family.environment(), next(waiting)
+        starting = list(islice(waiting, together - len(running)))
+        family.prepare([(task, 0) for task in starting])
+        for task in starting:
+            environment = family.environment()
             running.append((environment, task, environment.reset(task, 0).actions, 0))
         chosen = [rng.choice([a for a in actions if a.startswith("click ")]) for _, _, actions, _ in running]
         family.prefetch([(task, action) for (_, task, _, _), action in zip(running, chosen, strict=True)])

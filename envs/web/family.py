@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from envs.computer.observes import observes
 from envs.computer.observes import screen as sides
@@ -46,7 +48,7 @@ class WebFamily:
         commands are listed, because places of a picture are actions too.
     screen: width and height of a page, and of its picture, in pixels.
     timeout: seconds that a page may take to load or to answer.
-    most_pages: pages that stay open, one a kind.
+    most_pages: pages that stay open: of a kind as many as it has episodes that advance together, and 8 at most.
     chromium: path of the browser; None: the one that is installed.
     pages: folder of the pages; None: those of MiniWoB++.
     habits: bad habits of the demonstrations (`teacher.expert.HABITS`), with the chance that the expert gives in to it.
@@ -109,6 +111,13 @@ class WebFamily:
         with contextlib.suppress(MachineError):  # the first episode says what is missing
             return {"chromium": launch.version(launch.chromium(self._settings.chromium))}
         return {}
+
+    def prepare(self, work: Sequence[tuple[Task, int]]) -> None:
+        """Show the first views of episodes that are about to start, in few calls to the browser."""
+        starts = defaultdict[str, list[tuple[str, list[dict[str, Any]]]]](list)
+        for task, _ in work:  # the task has the seed of its page
+            starts[task.payload["kind"]].append((task.payload["seed"], []))
+        self._stage.pool.play_ahead(starts, self.pictures)
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
         """Play the actions of a turn, one of each running episode, in few calls to the browser."""

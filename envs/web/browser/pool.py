@@ -10,20 +10,23 @@ import asyncio
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envs.web.browser.launch import SCREEN, chromium, launch, pages, playwright
 from envs.web.browser.picture import taken
+from envs.web.browser.tabs import Key, Tab, Tabs, Turn
 from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, BrowserTimeout, View
 from rlanything.core.images import Image
 
 Json = dict[str, Any]
-PLAY, PLAYS, ASK, PLACES, UNUSED = (
-    f"([page, asked]) => rla.at(page).{name}(asked)" for name in ("play", "plays", "ask", "places", "unused")
-)
-BATCH = 8
-"""Episodes that are played in one call."""
+Answer = tuple[Any, Image | None]
+"""What a page says of an episode, and its picture."""
+PLAY, PLAYS, ASK, PLACES, UNUSED = "play", "plays", "ask", "places", "unused"
+CALL = "(text) => { const [page, name, asked] = JSON.parse(text); return JSON.stringify(rla.at(page)[name](asked)); }"
+"""Texts cross to the page and back: Playwright would take objects apart into one message for each of their parts."""
+BATCH, BESIDE = 8, 8
+"""Episodes that a page plays in one call, and pages that play at the same time."""
 MOST_VIEWS = 4096
 """Views that are remembered: the episodes of a task often begin with the same actions."""
 STARTING, STOPPING = 60.0, 10.0
@@ -46,7 +49,7 @@ class Settings(NamedTuple):
 
 
 class Pool:
-    """A Chromium with a page for each kind that was played lately. Start it by its first use; `close` stops it."""
+    """A Chromium with pages for the kinds that were played lately. Start it by its first use; `close` stops it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -54,9 +57,9 @@ class Pool:
         self.path, self.folder = chromium(settings.chromium), pages(settings.pages)
         self.starts = 0
         """How often a browser was started."""
-        self._open: OrderedDict[str, Any] = OrderedDict()
-        self._views: OrderedDict[tuple[str, str, str], View] = OrderedDict()
-        self._running: tuple[Any, Any, Any] | None = None
+        self._views: OrderedDict[Key, View] = OrderedDict()
+        self._running: tuple[Any, Any] | None = None
+        self._tabs: Tabs | None = None
         self._loop = asyncio.new_event_loop()
         self._turn = asyncio.Lock()
         self._thread = threading.Thread(target=self._loop.run_forever, name="chromium", daemon=True)
@@ -71,40 +74,53 @@ class Pool:
         `settings.pictures`. Raises `BrowserError` when the browser or the page fails, `BrowserTimeout` when it takes
         longer than `settings.timeout` seconds. `kind` must be a known one: it becomes the name of a file.
         """
-        key = kind, seed, json.dumps(actions)
+        key = _key(kind, seed, actions)
         if self._knows(key, picture):
             self._views.move_to_end(key)
         else:
-            self._remember(key, self._shown(kind, [_asked(seed, actions)], tries, picture)[0])
+            answers = self._call(kind, lambda tabs: self._played(tabs, _alone(tabs, key), picture), tries)
+            self._remember(key, View.from_json(*answers[0]))
         return self._views[key]
 
     def play_ahead(
-        self, kind: str, episodes: Iterable[tuple[str, Sequence[Json]]], picture: bool = False
+        self, episodes: Mapping[str, Iterable[tuple[str, Sequence[Json]]]], picture: bool = False
     ) -> None:
-        """Play many episodes of a kind, (seed, actions) each, in few calls; `play` then knows what they show.
+        """Play many episodes, in several pages at the same time; `play` then knows what they show.
 
-        A failure is left to `play`, which finds out whose it is: no episode pays for another one.
+        episodes: kind -> (seed, actions) of each. A failure is left to `play`, which finds out whose it is: no episode
+        pays for another one.
         """
-        keys = {(kind, seed, json.dumps(actions)): (seed, actions) for seed, actions in episodes}
-        missing = sorted(key for key in keys if not self._knows(key, picture))
-        for start in range(0, len(missing), BATCH):
-            part = missing[start : start + BATCH]
+        keys = {kind: {_key(kind, *one) for one in episodes[kind]} for kind in sorted(episodes)}
+        wanted = {
+            kind: sorted(key for key in each if not self._knows(key, picture)) for kind, each in keys.items()
+        }
+        count = sum(map(len, wanted.values()))
+        if not count:
+            return
+        try:  # each page has limits of its own
+            found = self._call(
+                "of a batch", lambda tabs: self._side_by_side(tabs, tabs.plan(wanted), picture), 1, count
+            )
+        except (BrowserError, BrowserTimeout):
+            return
+        for key, answer in found.items():
             try:
-                views = self._shown(kind, [_asked(*keys[key]) for key in part], 1, picture)
-            except (BrowserError, BrowserTimeout):
-                return
-            for key, view in zip(part, views, strict=True):
-                self._remember(key, view)
+                self._remember(key, View.from_json(*answer))
+            except BrowserError:
+                continue
 
     def places(self, kind: str, seed: str, actions: Sequence[Json]) -> dict[int, tuple[int, int]]:
-        """The middles of the elements that can be clicked there, by number, in pixels. Raises as `play` does."""
+        """The middles of the elements that can be clicked there, by number, in pixels. Raises as `play` does.
 
-        async def look() -> Any:
-            if self.settings.pictures:  # the places are those of a picture
-                await self._fresh(kind, [_asked(seed, actions)], picture=False)
-            else:
-                await self._ask(kind, PLAY, _asked(seed, actions))
-            return await self._ask(kind, PLACES, None)
+        Where pictures can be asked for, the places are those of one.
+        """
+
+        key = _key(kind, seed, actions)
+
+        async def look(tabs: Tabs) -> Any:
+            async with tabs.ready(_alone(tabs, key)) as tab:
+                await self._answers(tabs, tab, [key], picture=False)
+                return await ask(tab.page, tab.kind, PLACES, None)
 
         found = self._call(kind, look, tries=2)
         try:
@@ -112,48 +128,54 @@ class Pool:
         except (AttributeError, TypeError, ValueError):
             raise BrowserError(f"the page {kind} answered with something that is no places") from None
 
-    def _knows(self, key: tuple[str, str, str], picture: bool) -> bool:
-        return key in self._views and not (picture and self._views[key].picture is None)
-
-    def _shown(self, kind: str, asked: list[Json], tries: int, picture: bool) -> list[View]:
-        """The views of episodes that are played one after the other in one page."""
-        if self.settings.pictures:
-            pairs = self._call(kind, lambda: self._fresh(kind, asked, picture), tries)
-            return [View.from_json(answer, image) for answer, image in pairs]
-        if len(asked) == 1:
-            return [View.from_json(self._call(kind, lambda: self._ask(kind, PLAY, asked[0]), tries))]
-        answers = self._call(kind, lambda: self._ask(kind, PLAYS, asked), tries)
-        if not isinstance(answers, list) or len(answers) != len(asked):
-            raise BrowserError(
-                f"the page {kind} answered with something that is no list of {len(asked)} views"
-            )
-        return [View.from_json(answer) for answer in answers]
-
-    def _remember(self, key: tuple[str, str, str], view: View) -> None:
-        self._views[key] = view
-        while len(self._views) > MOST_VIEWS:
-            self._views.popitem(last=False)
-
     def instructions(self, kind: str, seeds: Sequence[str]) -> list[str]:
         """What the page asks for with each of these seeds. Raises as `play` does."""
-        answer = self._call(kind, lambda: self._ask(kind, ASK, {"seeds": list(seeds)}), tries=2)
+
+        async def read(tabs: Tabs) -> Any:
+            async with tabs.ready(_alone(tabs, _key(kind, "", []))) as tab:
+                tab.seed = None
+                return await ask(tab.page, tab.kind, ASK, {"seeds": list(seeds)})
+
+        answer = self._call(kind, read, tries=2)
         if not isinstance(answer, list) or len(answer) != len(seeds):
             raise BrowserError(f"the page {kind} answered with something that is no list of instructions")
         return [str(text)[:2000] for text in answer]
 
-    def _call(self, kind: str, work: Callable[[], Coroutine[Any, Any, Any]], tries: int) -> Any:
-        while True:
-            tries -= 1
-            try:
-                return self._wait(self._play(kind, work), STARTING + self.settings.timeout + 2 * STOPPING)
-            except (BrowserError, BrowserTimeout):
-                if tries <= 0:
-                    raise
+    def leave(self, kind: str, seed: str, actions: Sequence[Json]) -> None:
+        """Know that an episode does not go on: its page is the first that another one gets."""
+        key = _key(kind, seed, actions)
+
+        def note() -> None:
+            if self._tabs is not None:
+                self._tabs.leave(key)
+
+        self._loop.call_soon_threadsafe(note)
 
     def close(self) -> None:
         """Stop the browser. The pool can be used again."""
         if self._loop.is_running():
             self._wait(self._stop(), 2 * STOPPING)
+
+    def _knows(self, key: Key, picture: bool) -> bool:
+        return key in self._views and not (picture and self._views[key].picture is None)
+
+    def _remember(self, key: Key, view: View) -> None:
+        self._views[key] = view
+        while len(self._views) > MOST_VIEWS:
+            self._views.popitem(last=False)
+
+    def _call(
+        self, kind: str, work: Callable[[Tabs], Coroutine[Any, Any, Any]], tries: int, times: int = 1
+    ) -> Any:
+        """What some work in the browser returns. times: how often `settings.timeout` it may take."""
+        limit = times * self.settings.timeout
+        while True:
+            tries -= 1
+            try:
+                return self._wait(self._work(kind, work, limit), STARTING + limit + 2 * STOPPING)
+            except (BrowserError, BrowserTimeout):
+                if tries <= 0:
+                    raise
 
     def _wait(self, work: Coroutine[Any, Any, Any], limit: float) -> Any:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -165,18 +187,17 @@ class Pool:
             future.cancel()
             raise BrowserTimeout(f"the browser did not answer within {limit:g} s") from None
 
-    async def _play(self, kind: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    async def _work(self, kind: str, work: Callable[[Tabs], Coroutine[Any, Any, Any]], limit: float) -> Any:
         async with self._turn:
             try:
-                if self._running is None:
-                    self._running = await self._launched()
+                if self._tabs is None:
+                    self._tabs = await self._launched()
                     self.starts += 1
-                return await asyncio.wait_for(work(), self.settings.timeout)
+                return await asyncio.wait_for(work(self._tabs), limit)
             except (BrowserError, BrowserTimeout):
                 raise
             except TimeoutError:
                 await self._drop()
-                limit = self.settings.timeout
                 raise BrowserTimeout(f"the page {kind} did not answer within {limit:g} s") from None
             except asyncio.CancelledError:  # the caller waits no longer; the page may hang
                 await asyncio.shield(self._drop())
@@ -186,80 +207,106 @@ class Pool:
                 said = str(error).splitlines() or [type(error).__name__]
                 raise BrowserError(f"the page {kind} failed: {said[0][:300]}") from None
 
-    async def _launched(self) -> tuple[Any, Any, Any]:
-        """A browser that was started in time."""
+    async def _launched(self) -> Tabs:
+        """The pages of a browser that was started in time."""
         started = launch(self.path, self.settings.screen, self.settings.pictures)
         try:
-            return await asyncio.wait_for(started, STARTING)
+            driver, browser, context = await asyncio.wait_for(started, STARTING)
         except TimeoutError:
             raise BrowserTimeout(f"Chromium ({self.path}) did not start within {STARTING:g} s") from None
+        self._running = driver, browser
+        return Tabs(context, self.folder, self.settings.timeout, self.settings.most_pages)
 
-    async def _ask(self, kind: str, call: str, asked: Any) -> Any:
-        """What a function of `play.js` returns in the page of a kind."""
-        return await (await self._at(kind)).evaluate(call, [f"{kind}.html", asked])
+    async def _side_by_side(self, tabs: Tabs, turns: Sequence[Turn], picture: bool) -> dict[Key, Answer]:
+        """What the pages answer that neither fail nor take longer than `settings.timeout` for a call."""
+        beside = asyncio.Semaphore(min(BESIDE, self.settings.most_pages))
 
-    async def _fresh(self, kind: str, asked: Sequence[Json], picture: bool) -> list[tuple[Any, Image | None]]:
-        """(answer, picture) of each episode. Where another one was played in the page, it is loaded again.
+        async def play(turn: Turn) -> list[Answer]:
+            async with beside:
+                limit = -(-len(turn.keys) // BATCH) * self.settings.timeout
+                return await asyncio.wait_for(self._played(tabs, turn, picture), limit)
+
+        found = await asyncio.gather(*map(play, turns), return_exceptions=True)
+        failed = [error for error in found if isinstance(error, BaseException)]
+        if not all(isinstance(error, BrowserError) for error in failed):
+            await self._drop()
+        answered = [(turn, each) for turn, each in zip(turns, found, strict=True) if isinstance(each, list)]
+        return {key: answer for turn, each in answered for key, answer in zip(turn.keys, each, strict=True)}
+
+    async def _played(self, tabs: Tabs, turn: Turn, picture: bool) -> list[Answer]:
+        """What a page answers for episodes that it plays one after the other."""
+        async with tabs.ready(turn) as tab:
+            return await self._answers(tabs, tab, turn.keys, picture)
+
+    async def _answers(self, tabs: Tabs, tab: Tab, keys: Sequence[Key], picture: bool) -> list[Answer]:
+        play = self._fresh(tabs, tab, keys, picture) if self.settings.pictures else _read(tab, keys)
+        answers = await play
+        last, _ = answers[-1]
+        tab.played(keys[-1], ended=isinstance(last, dict) and last.get("done") is True)
+        return answers
+
+    async def _fresh(self, tabs: Tabs, tab: Tab, keys: Sequence[Key], picture: bool) -> list[Answer]:
+        """The answers with pictures, where they are asked for. A page that played another episode is loaded again.
 
         A page can keep what its next episode should not show: how far something is scrolled, a drawing under another.
         """
         found = []
-        for one in asked:
-            if await self._ask(kind, UNUSED, one) is not True:
-                await self._load(self._open[kind], kind)
-            answer = await self._ask(kind, PLAY, one)
-            image = await taken(self._open[kind], self.settings.screen) if picture else None
-            found.append((answer, image))
+        for key in keys:
+            asked = _asked(key)
+            if await ask(tab.page, tab.kind, UNUSED, asked) is not True:
+                await tabs.load(tab)
+            answer = await ask(tab.page, tab.kind, PLAY, asked)
+            found.append((answer, await taken(tab.page, self.settings.screen) if picture else None))
         return found
-
-    async def _at(self, kind: str) -> Any:
-        """The page of a kind, which is opened where it is not."""
-        file = (self.folder / f"{kind}.html").as_uri()
-        page = self._open.pop(kind, None)
-        if page is not None and _place(page) != file:  # an action led away: what is there is another page
-            await page.close()
-            page = None
-        self._open[kind] = page = page or await self._page(kind)
-        return page
-
-    async def _page(self, kind: str) -> Any:
-        """A new page. The page that was not used for longest is closed where there are too many."""
-        assert self._running is not None
-        if len(self._open) >= self.settings.most_pages:
-            await self._open.popitem(last=False)[1].close()
-        if not (self.folder / f"{kind}.html").is_file():
-            raise BrowserError(f"there is no page {self.folder / f'{kind}.html'}")
-        page = await self._running[2].new_page()
-        await self._load(page, kind)
-        return page
-
-    async def _load(self, page: Any, kind: str) -> None:
-        file = (self.folder / f"{kind}.html").as_uri()
-        await page.goto(file, wait_until="load", timeout=self.settings.timeout * 1000)
 
     async def _drop(self) -> None:
         """Throw the browser away after a failure. What it says then is of no interest."""
         try:
             await asyncio.wait_for(self._stop(), STOPPING)
         except Exception:
-            self._running = None
-            self._open.clear()
+            self._running = self._tabs = None
 
     async def _stop(self) -> None:
-        running, self._running = self._running, None
-        self._open.clear()
+        running, self._running, self._tabs = self._running, None, None
         if running is not None:
-            driver, browser, _ = running
+            driver, browser = running
             try:
                 await asyncio.wait_for(browser.close(), STOPPING / 2)
             finally:
                 await driver.stop()
 
 
-def _asked(seed: str, actions: Sequence[Json]) -> Json:
-    return {"seed": seed, "actions": list(actions), "most": MOST_ITEMS, "longest": LONGEST}
+async def _read(tab: Tab, keys: Sequence[Key]) -> list[Answer]:
+    """The answers without pictures."""
+    found: list[Any] = []
+    for start in range(0, len(keys), BATCH):
+        part = [_asked(key) for key in keys[start : start + BATCH]]
+        if len(part) == 1:
+            found.append(await ask(tab.page, tab.kind, PLAY, part[0]))
+            continue
+        answers = await ask(tab.page, tab.kind, PLAYS, part)
+        if not isinstance(answers, list) or len(answers) != len(part):
+            raise BrowserError(
+                f"the page {tab.kind} answered with something that is no list of {len(part)} views"
+            )
+        found += answers
+    return [(answer, None) for answer in found]
 
 
-def _place(page: Any) -> str:
-    """The address of a page without what follows `#`."""
-    return str(page.url).partition("#")[0]
+async def ask(page: Any, kind: str, name: str, asked: Any) -> Any:
+    """What a function of `play.js` returns in a page of a kind."""
+    return json.loads(await page.evaluate(CALL, json.dumps([f"{kind}.html", name, asked])))
+
+
+def _alone(tabs: Tabs, key: Key) -> Turn:
+    """A page for one episode."""
+    return tabs.plan({key[0]: [key]}, lanes=1)[0]
+
+
+def _key(kind: str, seed: str, actions: Sequence[Json]) -> Key:
+    return kind, seed, json.dumps(actions)
+
+
+def _asked(key: Key) -> Json:
+    _, seed, actions = key
+    return {"seed": seed, "actions": json.loads(actions), "most": MOST_ITEMS, "longest": LONGEST}

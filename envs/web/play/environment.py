@@ -9,7 +9,7 @@ from rlanything.core.types import Observation, StepResult, Task
 
 
 class WebEnvironment:
-    """One episode at a time. Its page is shared: nothing is open between two calls that `close` would have to close.
+    """One episode at a time. Pages are shared: one that is not told of the end of an episode is played in all the same.
 
     listed: whether observations list the admissible commands.
     """
@@ -41,7 +41,9 @@ class WebEnvironment:
         return StepResult(self._observation(episode, text), episode.done, episode.view.success)
 
     def close(self) -> None:
-        """Forget the episode."""
+        """Forget the episode, and leave its page to others."""
+        if self.episode is not None:
+            self.episode.leave()
         self.episode = None
 
     def _observation(self, episode: Episode, text: str) -> Observation:

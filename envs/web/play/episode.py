@@ -67,6 +67,10 @@ class Episode:
         known = self.commands.get(text.strip())
         return reply.read(text, self._pool.settings.screen, PAGE) if known is None else short.parse(known)
 
+    def leave(self) -> None:
+        """Go on no further: the page may play another episode."""
+        self._pool.leave(self.setting.kind.name, self.setting.seed, self.made)
+
     def step(self, text: str) -> str:
         """Perform what a text stands for; returns the observation. What cannot be done is answered in text."""
         if self.done:

@@ -39,8 +39,10 @@ class Together:
             made = episode.next_actions(text)
             if made is not None:
                 wanted[episode.setting.kind.name, episode.pictures].append((episode.setting.seed, made))
-        for kind, pictures in sorted(wanted):
-            pool.play_ahead(kind, wanted[kind, pictures], pictures)
+        for pictures in (False, True):
+            pool.play_ahead(
+                {kind: made for (kind, with_them), made in wanted.items() if with_them == pictures}, pictures
+            )
 
     def _running(self) -> Iterator[tuple[str, Episode]]:
         for environment in sorted(self._environments, key=lambda one: one.order):

@@ -156,6 +156,6 @@ def test_only_as_many_pages_stay_open_as_allowed():
     try:
         for kind in list(KINDS)[:4]:
             shows(made, kind)
-        assert list(made._open) == list(KINDS)[2:4]
+        assert [tab.kind for tab in made._tabs.open] == list(KINDS)[2:4]
     finally:
         made.close()

@@ -15,7 +15,7 @@ from scripted import chat_model, prompts
 from web_cases import act, browsers, evaluate, shows, small
 
 from envs.web.browser import launch
-from envs.web.browser.pool import PLAY, Pool, Settings, _asked
+from envs.web.browser.pool import Pool, Settings, _alone, _key, _read
 from envs.web.browser.view import BrowserError, BrowserTimeout
 from rlanything.config import RolloutConfig
 from rlanything.core.errors import EnvironmentFailure, MachineError
@@ -163,8 +163,8 @@ def test_a_page_that_answers_for_fewer_episodes_than_were_asked_is_asked_for_eac
     evaluate(ours, "plain", "() => { const all = rla.plays; rla.plays = (asked) => all(asked).slice(1); }")
     both = [("0", [act("click 1")]), ("1", [])]
     with pytest.raises(BrowserError, match="something that is no list of 2 views"):
-        ours._shown("plain", [_asked(*one) for one in both], 1, False)
-    ours.play_ahead("plain", both)
+        ours._call("plain", lambda tabs: _read(tabs.of("plain")[0], [_key("plain", *one) for one in both]), 1)
+    ours.play_ahead({"plain": both})
     assert [ours.play("plain", *one).success for one in both] == [True, False]
 
 
@@ -172,7 +172,7 @@ def test_a_page_that_answers_for_fewer_episodes_than_were_asked_is_asked_for_eac
 def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
     shows(ours, "plain")
     wrong = act("type 2 x")  # a link has no value: an error in the page
-    ours.play_ahead("plain", [("0", [act("click 1")]), ("1", [wrong]), ("2", [act("click 1")])])
+    ours.play_ahead({"plain": [("0", [act("click 1")]), ("1", [wrong]), ("2", [act("click 1")])]})
     assert shows(ours, "plain", "click 1", seed="0").success
     with pytest.raises(BrowserError, match="the page plain failed"):
         ours.play("plain", "1", [wrong])
@@ -182,8 +182,9 @@ def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
 @pytest.mark.long
 def test_a_page_that_nobody_waits_for_any_longer_is_thrown_away(ours):
     shows(ours, "plain")
+    key = _key("hangs", "1", [])
     with pytest.raises(BrowserTimeout, match="the browser did not answer within 2 s"):
-        ours._wait(ours._play("hangs", lambda: ours._ask("hangs", PLAY, _asked("1", []))), 2)
+        ours._wait(ours._work("hangs", lambda tabs: ours._played(tabs, _alone(tabs, key), False), 30), 2)
     assert shows(ours, "plain", "click 1").success
     assert ours.starts == 2
 

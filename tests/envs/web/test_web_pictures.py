@@ -56,8 +56,8 @@ def test_a_used_page_beside_other_pages_shows_the_same_bytes(seeing, first):
 
 def test_episodes_that_advance_together_show_the_same_bytes(seeing, first, monkeypatch):
     forget(seeing)
-    for kind, texts in MIXED.items():
-        seeing.play_ahead(kind, [(seed, [*map(act, texts)]) for seed in "879"], picture=True)
+    episodes = {kind: [(seed, [*map(act, texts)]) for seed in "879"] for kind, texts in MIXED.items()}
+    seeing.play_ahead(episodes, picture=True)
     monkeypatch.setattr(seeing, "_call", None)  # what follows is known already
     for kind, texts in MIXED.items():
         shown = shows(seeing, kind, *texts, seed="7", picture=True)

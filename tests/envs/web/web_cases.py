@@ -71,8 +71,9 @@ def shows(pool: Pool, kind: str, *texts: str, seed: str = "1", picture: bool = F
 
 
 def evaluate(pool: Pool, kind: str, script: str, argument: Any = None) -> Any:
-    """What a script returns in the page of a kind, which must be open."""
-    work = pool._open[kind].evaluate(script, argument)
+    """What a script returns in the page of a kind that was used last."""
+    assert pool._tabs is not None
+    work = pool._tabs.of(kind)[-1].page.evaluate(script, argument)
     return asyncio.run_coroutine_threadsafe(work, pool._loop).result(20)
 
 
