@@ -13,7 +13,7 @@ LADDERS = (
     ("click-collapsible", "click-collapsible-2"),
     ("click-collapsible-nodelay", "click-collapsible-2-nodelay"),
     ("click-option", "click-checkboxes", "click-checkboxes-large", "click-checkboxes-soft"),
-    ("choose-list", "click-scroll-list"),
+    ("choose-list", "form-sequence-3", "click-scroll-list"),
     ("focus-text", "focus-text-2", "form-sequence-2"),
     ("enter-text", "enter-password", "login-user"),
     ("enter-text-dynamic", "enter-text-2"),
