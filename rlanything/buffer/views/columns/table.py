@@ -23,6 +23,8 @@ from rlanything.core.types import Direction
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 KEY_DIGITS = 15
+KIND = "kind."
+"""How the name of a column begins that holds a field which sorts tasks into kinds."""
 MOST = (1 << 63) - 1
 """The largest slot or iteration in a column."""
 _ID = re.compile(r"[0-9a-f]{64}")
@@ -91,9 +93,11 @@ def kind_frame(found: list[dict[str, Any]]) -> pl.DataFrame:
 
     A lone surrogate, which columns cannot hold, is written as its escape.
     """
-    columns = {_utf8(path): [_utf8(spelled(task.get(path))) for task in found] for path in kind_fields(found)}
+    named = [{utf8(path): value for path, value in task.items()} for task in found]
+    columns = {path: [utf8(spelled(task.get(path))) for task in named] for path in kind_fields(named)}
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
-def _utf8(text: str) -> str:
+def utf8(text: str) -> str:
+    """The text with each lone surrogate, which columns cannot hold, as its escape."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

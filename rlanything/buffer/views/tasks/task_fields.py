@@ -43,9 +43,14 @@ def leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
 
 def scalar_fields(task: Task) -> dict[str, Json]:
     """Every scalar field of a task, by path."""
-    found = dict(leaves(task.payload)) if task.payload else {}
-    if task.metadata:
-        found.update((METADATA + path, value) for path, value in leaves(task.metadata))
+    return fields_of(task.payload, task.metadata)
+
+
+def fields_of(payload: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Every scalar field of the task with this payload and metadata, by path."""
+    found = dict(leaves(payload)) if payload else {}
+    if metadata:
+        found.update((METADATA + path, value) for path, value in leaves(metadata))
     return found
 
 
@@ -56,13 +61,40 @@ def pairs_of(task: Task) -> dict[str, tuple[Pair, ...]]:
 
 def kind_fields(found: Iterable[Mapping[str, Json]]) -> list[str]:
     """The fields that sort tasks into kinds: at least half the tasks have them, and values repeat. Sorted by path."""
-    tasks, values, present = 0, dict[str, set[str]](), Counter[str]()
+    tasks, counted = 0, KindCount()
     for task in found:
         tasks += 1
-        present.update(task.keys())
         for path, value in task.items():
-            values.setdefault(path, set()).add(spelled(value))
-    return [path for path in sorted(values) if _sorts(len(values[path]), present[path], tasks)]
+            counted.add(path, 1, (spelled(value),))
+    return counted.fields(tasks)
+
+
+class KindCount:
+    """Counts the fields of tasks, to say which of them sort the tasks into kinds."""
+
+    def __init__(self) -> None:
+        self._present: Counter[str] = Counter()
+        self._values: dict[str, set[str]] = {}
+
+    def __len__(self) -> int:
+        """How many fields were found."""
+        return len(self._present)
+
+    def add(self, path: str, tasks: int, values: Iterable[str]) -> None:
+        """Count a field that `tasks` more tasks have. Of the values no more are read than can matter."""
+        self._present[path] += tasks
+        seen = self._values.setdefault(path, set())
+        if len(seen) > _MOST_VALUES:
+            return
+        for value in values:
+            seen.add(value)
+            if len(seen) > _MOST_VALUES:
+                return
+
+    def fields(self, tasks: int) -> list[str]:
+        """The fields that sort that many tasks into kinds, sorted by path."""
+        found = self._values.items()
+        return sorted(path for path, seen in found if _sorts(len(seen), self._present[path], tasks))
 
 
 def spelled(value: Json) -> str:
