@@ -1,8 +1,9 @@
 """A buffer as one Parquet file: one row a version, sorted by slot and number.
 
 The columns that hold the buffer are slot, number, iteration, direction, accuracy_before, accuracy, env, instruction,
-payload and metadata (JSON), task_id, and tried (in the row of a slot's head). The columns head, key, measured and
-kind.* make reading fast; they are computed when the file is written.
+payload and metadata (JSON), task_id, and tried (in the row of a slot's head). `measured` is the last acc(q) of a head.
+The columns head, key and kind.* make reading fast. They are computed when the file is written, and again when it is
+read (`derived.py`): a file that says otherwise is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from rlanything.buffer import fields
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
-from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, require_columns, task_key
+from rlanything.buffer.views.columns.derived import require_derived
+from rlanything.buffer.views.columns.table import (
+    KEY_DIGITS,
+    KIND,
+    Table,
+    kind_frame,
+    require_columns,
+    task_key,
+)
 from rlanything.buffer.views.columns.trial import decoded_size
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
@@ -32,7 +41,8 @@ SCHEMA = 1
 """Version of the columns. Every other one is refused."""
 ROW = 64
 """Bytes of a row whose texts are empty."""
-KIND = "kind."
+_PASSING = 8
+"""How many times the limit the texts of a comparison may take in all. They are read part by part, and none is kept."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 COLUMNS: dict[str, Any] = {
     "slot": pl.Int64,
@@ -51,10 +61,6 @@ COLUMNS: dict[str, Any] = {
     "key": pl.Int64,
     "tried": pl.List(pl.String),
 }
-
-
-_COMPARED = ("key", "head", "direction", "slot", "measured", "accuracy", "tried")
-"""What a comparison reads, besides the kinds."""
 
 
 def write_parquet(
@@ -86,34 +92,43 @@ def write_frame(frame: pl.LazyFrame, path: Path, slots: int, accepted: int, dige
 
 
 def read_parquet(path: Path) -> TaskBuffer:
-    """The buffer in a Parquet file, its ids and digest checked. Raises `TaskBufferError`."""
+    """The buffer in a Parquet file, its ids, digest and computed columns checked. Raises `TaskBufferError`."""
     names = [name for name in COLUMNS if name not in ("head", "key", "measured")]
-    _require_file(path)
-    rows, texts = decoded_size(path, names)
-    try:
-        # A column that repeats one text holds it once: a kilobyte may stand for gigabytes.
-        require_fits(path, rows * ROW + texts)
-    except FileError as error:
-        raise TaskBufferError(str(error)) from None
-    header = read_kind(path)
+    header = _opened(path, 1)
     with _damage(path):
         buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
     if buffer.digest != header.get("digest"):
         said, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
         raise TaskBufferError(f"{path}: digest mismatch, the header says {said}, the content gives {real}")
+    with _damage(path):
+        require_derived(path, COLUMNS, header)
     return buffer
 
 
 def read_table(path: Path) -> Table:
-    """The columns that a comparison needs. Nothing else is read: ids and tasks are not checked."""
-    _require_file(path)
-    decoded_size(path, _COMPARED, KIND)
-    read_kind(path)
+    """The columns that a comparison needs, checked against the tasks in the file. Raises `TaskBufferError`.
+
+    The tasks are not kept, and their metadata and the digest are not checked, as `read_parquet` does.
+    """
+    header = _opened(path, _PASSING)
     with _damage(path):
-        return _table(path, pl.scan_parquet(path))
+        require_derived(path, COLUMNS, header)
+        return _table(pl.scan_parquet(path))
 
 
-def _table(path: Path, file: pl.LazyFrame) -> Table:
+def _opened(path: Path, times: int) -> dict[str, str]:
+    """The header of a file that can be decoded, its content within so many times the limit."""
+    _require_file(path)
+    rows, texts = decoded_size(path, list(COLUMNS), KIND)
+    try:
+        # A column that repeats one text holds it once: a kilobyte may stand for gigabytes.
+        require_fits(path, (rows * ROW + texts) // times)
+    except FileError as error:
+        raise TaskBufferError(str(error)) from None
+    return read_kind(path)
+
+
+def _table(file: pl.LazyFrame) -> Table:
     way = (pl.col("direction") == "harder").cast(pl.Int8) - (pl.col("direction") == "easier").cast(pl.Int8)
     rows = file.select("key", "head", way.fill_null(0).alias("way")).collect(engine="streaming")
     kinds = [name for name in file.collect_schema().names() if name.startswith(KIND)]
@@ -130,8 +145,6 @@ def _table(path: Path, file: pl.LazyFrame) -> Table:
         .collect(engine="streaming")
     )
     slots = heads["slot"].to_numpy()
-    if (np.diff(slots) <= 0).any():
-        raise TaskBufferError(f"{path}: its rows are not sorted by slot")
     return Table(
         slots=slots,
         start=np.concatenate([[0], np.flatnonzero(rows["head"].to_numpy()) + 1]).astype(np.int64),
