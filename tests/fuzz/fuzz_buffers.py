@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +20,15 @@ from fuzz_target import HERE, Target, file_of
 from envs.alfworld.family import AlfworldFamily
 from envs.coding.family import CodingFamily
 from rlanything import cli
-from rlanything.buffer import TaskBuffer, read_events, read_snapshot, write_snapshot
+from rlanything.buffer import Lineage, TaskBuffer, Version, read_events, read_snapshot, write_snapshot
 from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.views.columns.parquet import read_parquet, read_table, write_frame, write_parquet
+from rlanything.buffer.views.columns.table import KIND
 from rlanything.buffer.views.find.source import read_buffer
 from rlanything.buffer.views.transfer import import_buffer
 from rlanything.core.errors import RLAnythingError, UserError
 from rlanything.core.ids import content_id
+from rlanything.core.types import Direction
 
 RECORDED = HERE.parent / "buffer" / "chained"
 FAMILIES = {family.name: family for family in (AlfworldFamily(), CodingFamily())}
@@ -158,7 +161,8 @@ def _cells() -> list[bytes]:
     found = []
     for buffer in (read_snapshot(RECORDED / "iter_0004.jsonl"), _tasks()):
         rows = pl.read_parquet(io.BytesIO(written(buffer, write_parquet, "buffer.parquet"))).to_dicts()
-        found.append(json_bytes({"digest": buffer.digest, "rows": rows}))
+        header = {"slots": len(buffer), "accepted": buffer.accepted, "digest": buffer.digest}
+        found.append(json_bytes({**header, "rows": rows}))
     return found
 
 
@@ -173,10 +177,56 @@ def _read_cells(data: bytes, folder: Path) -> None:
     try:
         given = json.loads(data)
         frame = pl.DataFrame(given["rows"], infer_schema_length=None)
-        write_frame(frame.lazy(), path, 5, 3, str(given["digest"]))
+        counts = (
+            int(given.get("slots", 5)),
+            int(given.get("accepted", 3)),
+        )  # what an older input was made with
+        write_frame(frame.lazy(), path, *counts, str(given["digest"]))
     except (Exception, pl.exceptions.PanicException):
         return
     _read_both(path)
+
+
+@cache
+def _honest() -> tuple[TaskBuffer, pl.DataFrame]:
+    """A buffer with a history and with kinds of tasks, and the columns of its file."""
+    first, second = _tasks(), AlfworldFamily().make("train", 2, 9)
+    versions = [Version(1, task, 1, 0.0, 0.5, Direction.EASIER) for task in second]
+    kept = [Lineage(x.slot, (x.head, *versions[x.slot : x.slot + 1])) for x in first.lineages]
+    buffer = TaskBuffer(tuple(kept))
+    return buffer, pl.read_parquet(io.BytesIO(written(buffer, write_parquet, "buffer.parquet")))
+
+
+def _computed(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that follow from the others."""
+    kinds = sorted(name for name in frame.columns if name.startswith(KIND))
+    return frame.select("number", "head", "task_id", "key", *kinds)
+
+
+def _columns() -> list[bytes]:
+    return [json_bytes(_computed(_honest()[1]).to_dicts())]
+
+
+def _read_computed(data: bytes, folder: Path) -> None:
+    """An honest core beside any computed columns: a comparison and an import refuse all but the right ones."""
+    path = folder / "buffer.parquet"
+    buffer, honest = _honest()
+    right = _computed(honest)
+    try:
+        given = pl.DataFrame(json.loads(data), infer_schema_length=None)
+        frame = pl.concat([honest.drop(right.columns), given], how="horizontal", strict=True)
+        write_frame(frame.lazy(), path, len(buffer), buffer.accepted, buffer.digest)
+    except (Exception, pl.exceptions.PanicException):
+        return
+    refused: list[str] = []
+    for read in (read_table, read_parquet):
+        try:
+            read(path)
+            assert _computed(pl.read_parquet(path)).cast(dict(right.schema)).equals(right)
+        except RLAnythingError as error:
+            refused.append(str(error))
+    if refused:
+        raise UserError("\n".join(refused))
 
 
 def _games() -> list[bytes]:
@@ -207,5 +257,6 @@ TARGETS = [
     Target("events-chained", _read_chained, _recorded("events.jsonl"), "lines", examples=6),
     Target("parquet", file_of("buffer.parquet", _read_both), _parquet, file="buffer.parquet", examples=4),
     Target("parquet-cells", _read_cells, _cells, "json", file="buffer.parquet", examples=4),
+    Target("parquet-computed", _read_computed, _columns, "json", file="buffer.parquet", examples=6),
     Target("games-list", file_of("slots.json", _read_games), _games, "json", file="slots.json"),
 ]
