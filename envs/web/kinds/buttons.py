@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envs.web.browser.view import Item
 from envs.web.kinds.goals import press, press_nth, rule
-from envs.web.kinds.kind import Words, kind
+from envs.web.kinds.kind import Words, kind, nothing
 from envs.web.kinds.scene import Scene, click
 
 WIDGETS = {"text": "textbox"}
@@ -69,6 +69,12 @@ KINDS = (
         press("Submit"),
     ),
     kind("grid-coordinate", r"Click on the grid coordinate (?P<at>\(.+\))\.", press("{at}", "circle")),
-    kind("focus-text", r"Focus into the textbox\.", press("", "textbox")),
-    kind("focus-text-2", r"Focus into the (?P<place>\w+) input textbox\.", press_nth("{place}", "textbox")),
+    # A text that is typed moves the focus too.
+    kind("focus-text", r"Focus into the textbox\.", press("", "textbox"), texts=nothing),
+    kind(
+        "focus-text-2",
+        r"Focus into the (?P<place>\w+) input textbox\.",
+        press_nth("{place}", "textbox"),
+        texts=nothing,
+    ),
 )

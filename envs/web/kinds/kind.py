@@ -23,6 +23,11 @@ def of_instruction(view: View) -> list[str]:
     return QUOTED.findall(view.instruction) or BARE.findall(view.instruction)
 
 
+def nothing(_view: View) -> list[str]:
+    """No text: nothing is to be typed."""
+    return []
+
+
 def of_page(view: View) -> list[str]:
     """The texts that the page shows, which can be copied."""
     shown = [item.value or item.name for item in view.items if item.number == 0 or item.value]
