@@ -116,7 +116,8 @@ class WebFamily:
         """Show the first views of episodes that are about to start, in few calls to the browser."""
         starts = defaultdict[str, list[tuple[str, list[dict[str, Any]]]]](list)
         for task, _ in work:  # the task has the seed of its page
-            starts[task.payload["kind"]].append((task.payload["seed"], []))
+            if _names_page(task):  # else the episode says what is wrong when it begins
+                starts[task.payload["kind"]].append((task.payload["seed"], []))
         self._stage.pool.play_ahead(starts, self.pictures)
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
@@ -131,7 +132,7 @@ class WebFamily:
         ):
             return "a task has a kind, a seed and a hint, which are texts"
         kind, seed, hint = payload["kind"], payload["seed"], payload["hint"]
-        if kind not in KINDS or not _SEED.fullmatch(seed):
+        if not _names_page(task):
             return "the kind is unknown, or the seed is no word"
         asked = self._stage.instruction(kind, seed)
         if not is_clear(self._stage.pool, KINDS[kind], seed, asked):
@@ -186,6 +187,12 @@ class WebFamily:
         payload = task.payload
         setting = Setting(known(payload["kind"]), payload["seed"], payload["hint"])
         return Episode(self._stage.pool, setting, self._read, tries, pictures)
+
+
+def _names_page(task: Task) -> bool:
+    """Whether a task has a known kind, which becomes the name of a file, and a seed that is a word."""
+    kind, seed = task.payload.get("kind"), task.payload.get("seed")
+    return isinstance(kind, str) and kind in KINDS and isinstance(seed, str) and bool(_SEED.fullmatch(seed))
 
 
 def _path(key: str, value: str | None) -> str | None:

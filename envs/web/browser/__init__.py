@@ -1,5 +1,5 @@
-"""One Chromium for each process, with a page for each kind of task. An episode is its seed and its actions.
+"""One Chromium for each process, with up to eight pages for each kind of task. An episode is its seed and its actions.
 
-Because a page that gets the same seed and the same actions shows the same, a page can be used by any number of episodes
-that advance together: the episode that is asked for is played again where the page is at another one.
+A page that gets the same seed and the same actions shows the same. So any page of its kind can play an episode: from
+its start, or on from where it has played it.
 """

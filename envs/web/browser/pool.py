@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from envs.web.browser.launch import SCREEN, chromium, launch, pages, playwright
 from envs.web.browser.picture import taken
 from envs.web.browser.tabs import Key, Tab, Tabs, Turn
-from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, BrowserTimeout, View
+from envs.web.browser.view import (
+    LONGEST,
+    LONGEST_TASK,
+    MOST_ITEMS,
+    BrowserError,
+    BrowserTimeout,
+    View,
+    shortened,
+)
 from rlanything.core.images import Image
 
 Json = dict[str, Any]
@@ -133,13 +141,13 @@ class Pool:
 
         async def read(tabs: Tabs) -> Any:
             async with tabs.ready(_alone(tabs, _key(kind, "", []))) as tab:
-                tab.seed = None
+                tab.seed, tab.ended = None, True
                 return await ask(tab.page, tab.kind, ASK, {"seeds": list(seeds)})
 
         answer = self._call(kind, read, tries=2)
         if not isinstance(answer, list) or len(answer) != len(seeds):
             raise BrowserError(f"the page {kind} answered with something that is no list of instructions")
-        return [str(text)[:2000] for text in answer]
+        return [shortened(text, LONGEST_TASK) for text in answer]
 
     def leave(self, kind: str, seed: str, actions: Sequence[Json]) -> None:
         """Know that an episode does not go on: its page is the first that another one gets."""

@@ -77,27 +77,29 @@ class Tabs:
                 tab.ended = True
 
     def plan(self, wanted: Mapping[str, Sequence[Key]], lanes: int = LANES) -> list[Turn]:
-        """Which page plays which episodes. lanes: the most pages of a kind that are opened.
+        """Which page plays which episodes; each page has one turn. lanes: the most pages of a kind that are opened.
 
         A page goes on with its episode. The other episodes go to pages whose episode is over, the last used first, then
-        to new pages as far as there is room, then to those that were not used for longest.
+        to new pages as far as there is room, then to those that were not used for longest. Where there are more
+        episodes than pages, all pages of the kind play as many.
         """
         turns, room = [], self._most - len(self.open)
         for kind, keys in wanted.items():
             known = self.of(kind)
             going, rest = _going_on(known, keys)
-            turns += [Turn(kind, tab, [key]) for tab, key in going.items()]
-            if not rest:
-                continue
             free = [tab for tab in known if tab not in going]
             warm = [
                 tab for tab in reversed(free) if tab.ended
             ]  # its programs are compiled, and in the caches
             new = max(0, min(lanes - len(known), room, len(rest) - len(warm)))
             room -= new
-            homes: list[Tab | None] = [*warm, *[None] * new, *(tab for tab in free if not tab.ended)]
-            homes = homes or [*going] or [None]
-            turns += [Turn(kind, *home) for home in zip(homes, _shares(rest, len(homes)), strict=False)]
+            others: list[Tab | None] = [*warm, *[None] * new, *(tab for tab in free if not tab.ended)]
+            if rest and not others and not going:
+                others = [None]  # it takes the place of another kind's page
+            homes: list[tuple[Tab | None, list[Key]]] = [(tab, [key]) for tab, key in going.items()]
+            homes += [(tab, []) for tab in others[: len(rest)]]
+            _spread(rest, [theirs for _, theirs in homes])
+            turns += [Turn(kind, tab, theirs) for tab, theirs in homes]
         return turns
 
     @asynccontextmanager
@@ -115,8 +117,7 @@ class Tabs:
                 await tab.page.close()  # an action led away: what is there is another page
                 tab = None
         if tab is None:
-            async with self._opening:
-                tab = await self._opened(turn.kind)
+            tab = await self._opened(turn.kind)
         tab.busy = True
         try:
             yield tab
@@ -125,15 +126,16 @@ class Tabs:
 
     async def _opened(self, kind: str) -> Tab:
         """A new page. The one that was not used for longest is closed where there are too many."""
-        idle = [tab for tab in self.open if not tab.busy]
-        if len(self.open) >= self._most and idle:
-            self.open.remove(idle[0])
-            await idle[0].page.close()
         if not self._file(kind).is_file():
             raise BrowserError(f"there is no page {self._file(kind)}")
-        tab = Tab(kind, await self._context.new_page())
-        await self.load(tab)
-        self.open.append(tab)
+        async with self._opening:
+            idle = [tab for tab in self.open if not tab.busy]
+            if len(self.open) >= self._most and idle:
+                self.open.remove(idle[0])
+                await idle[0].page.close()
+            tab = Tab(kind, await self._context.new_page(), busy=True)
+            self.open.append(tab)
+        await self.load(tab)  # beside others: one that never loads holds up none
         return tab
 
     async def load(self, tab: Tab) -> None:
@@ -158,10 +160,16 @@ def _going_on(tabs: Sequence[Tab], keys: Sequence[Key]) -> tuple[dict[Tab, Key],
     return found, rest
 
 
-def _shares(keys: Sequence[Key], count: int) -> list[Sequence[Key]]:
-    """At most `count` equal parts of neighbours, which may go on from each other."""
-    size = -(-len(keys) // count)
-    return [keys[start : start + size] for start in range(0, len(keys), size)]
+def _spread(rest: Sequence[Key], homes: Sequence[list[Key]]) -> None:
+    """Give every home some neighbours, which may go on from each other, so that all have as many or one more."""
+    counts = [len(home) for home in homes]
+    for _ in rest:
+        counts[counts.index(min(counts))] += 1
+    start = 0
+    for home, count in zip(homes, counts, strict=True):
+        more = rest[start : start + count - len(home)]
+        start += len(more)
+        home += more
 
 
 def _place(page: Any) -> str:

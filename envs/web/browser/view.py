@@ -11,8 +11,8 @@ from rlanything.core.images import Image
 
 MOST_ITEMS = 120
 """Texts and elements that a view lists; the rest is counted in `View.more`."""
-LONGEST = 200
-"""Characters of a text or name."""
+LONGEST, LONGEST_TASK = 200, 2000
+"""Characters of a text or name, and of what a page asks for."""
 
 
 class BrowserError(EnvironmentFailure):
@@ -73,12 +73,13 @@ class View:
         try:
             items = tuple(
                 Item(
-                    int(i["number"]), *(_text(i[key], LONGEST) for key in ("role", "name", "state", "value"))
+                    int(i["number"]),
+                    *(shortened(i[key], LONGEST) for key in ("role", "name", "state", "value")),
                 )
                 for i in data["items"][:MOST_ITEMS]
             )
             return cls(
-                _text(data["instruction"], 2000), items, int(data["more"]), data["done"] is True,
+                shortened(data["instruction"], LONGEST_TASK), items, int(data["more"]), data["done"] is True,
                 float(data["reward"]), data["failed"] is True, int(data["met"]), picture,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
@@ -87,6 +88,6 @@ class View:
             ) from None
 
 
-def _text(value: Any, longest: int) -> str:
+def shortened(value: Any, longest: int) -> str:
     """A text of the page, cut. A page may halve a surrogate pair: `?` then stands for what is left."""
     return str(value)[:longest].encode(errors="replace").decode()

@@ -80,6 +80,7 @@ class Episode:
             return self.style.next(f"You did nothing: {action.reason}", self.view, self.view)
         if action.kind in ("done", "fail"):
             self.given_up = True
+            self.leave()
             return "You ended the task."
         return self._perform(action)
 

@@ -137,11 +137,14 @@ def test_a_chromium_that_does_not_start_in_time_is_no_page_that_does_not_answer(
 
 
 @pytest.mark.long
-def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, monkeypatch):
-    monkeypatch.setattr(Pool, "play_ahead", lambda *_: None)  # it would meet the killed browser first
+@pytest.mark.parametrize("ahead", [False, True])
+def test_the_loop_goes_on_with_a_fresh_browser_after_one_was_killed(pool, monkeypatch, ahead):
+    """ahead: whether episodes are played ahead; then no episode pays, as each is asked for again by itself."""
+    if not ahead:
+        monkeypatch.setattr(Pool, "play_ahead", lambda *_: None)
     family = small()
     tasks = family.make("train", 2, 0)
-    killed = []
+    starts, killed = family._stage.pool.starts, []
 
     def script(_request):
         if not killed:
@@ -154,8 +157,13 @@ def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, m
     worker = RolloutWorker(family, chat_model(script), prompts(), config)
     sampling = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=2)
     first, second = worker.roll_out([Assignment(i, task, 1) for i, task in enumerate(tasks)], sampling)
-    assert (first.status, first.counts) in ((Status.ENV_ERROR, False), (Status.TIMEOUT, False))
+    assert killed
+    assert family._stage.pool.starts == starts + 1
     assert second.counts, "the browser was started again"
+    if ahead:
+        assert first.counts
+    else:
+        assert (first.status, first.counts) in ((Status.ENV_ERROR, False), (Status.TIMEOUT, False))
 
 
 def test_a_page_that_answers_for_fewer_episodes_than_were_asked_is_asked_for_each(ours):

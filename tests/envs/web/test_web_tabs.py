@@ -15,6 +15,7 @@ from web_cases import act, forget
 from envs.web.browser.pool import Pool, Settings
 from envs.web.browser.tabs import LANES, Key, Tab, Tabs
 from envs.web.family import WebFamily
+from rlanything.core.types import Task
 
 KINDS = ("a", "b", "c")
 
@@ -90,9 +91,19 @@ def test_a_running_episode_keeps_its_page_as_long_as_there_is_room():
 def test_where_there_is_no_room_a_page_plays_several_and_a_kind_without_a_page_gets_one():
     only = tab("a", key("a", "1"))
     going, more = key("a", "1", "x"), key("a", "2")
-    assert planned(tabs(only, most=1), going, more) == [(only, [going]), (only, [more])]
+    assert planned(tabs(only, most=1), going, more) == [(only, [going, more])]
     several = [key("b", str(number)) for number in range(5)]
     assert planned(tabs(only, most=1), *several) == [(None, several)]
+
+
+@pytest.mark.parametrize(("going", "new"), [(0, 9), (7, 9), (8, 8), (3, 20)])
+def test_all_pages_of_a_kind_play_as_many_episodes(going, new):
+    known = [tab("a", key("a", f"{number}", "x")) for number in range(going)]
+    asked = [key("a", f"{number}", "x", "y") for number in range(going)]
+    turns = planned(tabs(*known), *asked, *(key("a", f"new{number}") for number in range(new)))
+    sizes = sorted(len(keys) for _, keys in turns)
+    assert len(sizes) == LANES
+    assert sizes[-1] - sizes[0] <= 1
 
 
 EPISODES = st.builds(
@@ -110,6 +121,8 @@ def test_every_episode_has_one_turn_and_no_more_pages_open_than_allowed(opened, 
     found = tabs(*(tab(each[0], each, ended) for each, ended in opened[:most]), most=most)
     turns = planned(found, *sorted(wanted))
     assert sorted(each for _, keys in turns for each in keys) == sorted(wanted)
+    taken = [at for at, _ in turns if at is not None]
+    assert len(set(map(id, taken))) == len(taken), "two turns would meet in one page"
     for at, keys in turns:
         assert keys
         assert len({each[0] for each in keys}) == 1
@@ -123,47 +136,51 @@ def test_every_episode_has_one_turn_and_no_more_pages_open_than_allowed(opened, 
     )
 
 
-@pytest.fixture(scope="module")
-def seen():
-    """What each of some episodes shows, one after the other in pages that are not shared."""
-    episodes = walks()
-    alone = Pool(Settings(most_pages=1))
-    try:
-        return {(kind, seed, tuple(texts)): shown(alone, kind, seed, texts) for kind, seed, texts in episodes}
-    finally:
-        alone.close()
-
-
 def walks() -> list[tuple[str, str, list[str]]]:
-    """Three kinds, five seeds, two ways of each that begin alike."""
+    """Three kinds, six seeds, two ways of each that begin alike: twelve episodes of a kind."""
     rng = random.Random(0)
     kinds = ("click-checkboxes", "login-user", "click-tab-2")
     return [
         (kind, str(seed), ["click 2", *(f"click {rng.randint(1, 6)}" for _ in range(3))])
-        for kind in kinds for seed in range(5) for _ in range(2)
+        for kind in kinds for seed in range(6) for _ in range(2)
     ]  # fmt: skip
 
 
 def shown(pool: Pool, kind: str, seed: str, texts: list[str]) -> object:
-    return pool.play(kind, seed, [act(text) for text in texts])
+    return pool.play(kind, seed, [act(text) for text in texts], picture=pool.settings.pictures)
+
+
+@pytest.fixture(
+    scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["text", "pictures"]
+)
+def seen(request):
+    """Whether there are pictures, and what each episode shows, one after the other in one page."""
+    alone = Pool(Settings(most_pages=1, pictures=request.param))
+    try:
+        return request.param, {
+            (kind, seed, tuple(texts)): shown(alone, kind, seed, texts) for kind, seed, texts in walks()
+        }
+    finally:
+        alone.close()
 
 
 @pytest.mark.parametrize("most", [1, 4, 32])
 def test_episodes_that_advance_together_in_many_pages_show_what_each_shows_alone(seen, most, monkeypatch):
-    pool = Pool(Settings(most_pages=most))
+    pictures, alone = seen
+    pool = Pool(Settings(most_pages=most, pictures=pictures))
     try:
         for step in range(5):
             wanted: dict[str, list[tuple[str, list[dict]]]] = {}
-            for kind, seed, texts in seen:
+            for kind, seed, texts in alone:
                 wanted.setdefault(kind, []).append((seed, [act(text) for text in texts[:step]]))
-            pool.play_ahead(wanted)
+            pool.play_ahead(wanted, pictures)
             assert len(pool._tabs.open) <= most
         assert len({tab.kind for tab in pool._tabs.open}) == min(most, 3)
+        assert pool.starts == 1
         monkeypatch.setattr(pool, "_call", None)  # what follows is known already
-        assert {each: shown(pool, *each) for each in seen} == seen
+        assert {each: shown(pool, *each) for each in alone} == alone
     finally:
         monkeypatch.undo()
-        forget(pool)
         pool.close()
 
 
@@ -175,3 +192,27 @@ def test_the_first_views_of_episodes_are_made_before_they_start(monkeypatch):
     family.prepare([(task, 0) for task in tasks])
     monkeypatch.setattr(pool, "_call", None)  # the browser is not asked again
     assert all(family.environment().reset(task, 0).actions for task in tasks)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"seed": "1"},
+        {"kind": "click-test"},
+        {"kind": ["a"], "seed": "1"},
+        {"kind": "click-test", "seed": 5},
+        {"kind": "../../elsewhere", "seed": "1"},
+        {"kind": "click-test", "seed": "a b"},
+    ],
+)
+def test_a_task_that_names_no_page_fails_in_its_own_episode_alone(payload, monkeypatch):
+    family = WebFamily(kinds=("click-test",), ood_kinds=("click-dialog",))
+    good = family.make("train", 1, 0)[0]
+    bad = Task("web", "", payload, {})
+    asked = []
+    monkeypatch.setattr(Pool, "play_ahead", lambda _pool, episodes, _pictures: asked.append(dict(episodes)))
+    family.prepare([(bad, 0), (good, 0)])
+    assert asked == [{"click-test": [(good.payload["seed"], [])]}]
+    with pytest.raises((KeyError, ValueError, TypeError)):
+        family.environment().reset(bad, 0)
