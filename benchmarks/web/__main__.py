@@ -2,8 +2,8 @@
 
 Both play the same kinds with random clicks and start each episode on a seed of its own. Starts of episodes count,
 starts of browsers do not. They take turns in one run, so that other work on the machine meets both. Ours plays several
-episodes together, as the loop does, each in a page of its own. The other one needs the extra `web` and Debian's package chromium-driver. It is measured without its screenshots, in a process of its own
-(`benchmarks/web/selenium.py`).
+episodes together, as the loop does, each in a page of its own. The other one needs the extra `web` and Debian's package
+chromium-driver. It is measured without its screenshots, in a process of its own (`benchmarks/web/selenium.py`).
 
 With `--browsergym PYTHON` BrowserGym takes turns with them (`benchmarks/web/browsergym.py`).
 """
