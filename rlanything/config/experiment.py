@@ -103,6 +103,11 @@ class Config(Section):
         """The number formats of the model `name`: those of its own, where `policy` or `reward` has them."""
         return self.learn.precisions.get(name, self.train.precision)
 
+    def context(self, positions: int) -> int:
+        """The most tokens of a prompt with its reply, of a checkpoint with so many positions."""
+        limit: int | None = self.engine.get("context")
+        return positions if limit is None else min(positions, limit)
+
     @property
     def lora_bases(self) -> dict[str, Checkpoint]:
         """`policy` and `reward`, those that LoRA trains -> what their frozen weights are read from."""

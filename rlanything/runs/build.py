@@ -206,8 +206,8 @@ def chat_model(
     eyes = seen.eyes if seen else None
     more = {} if eyes is None else {"eyes": eyes}
     engine = targets.instantiate(config.engine, "engine", Engine, model=model, tokenizer=tokenizer, **more)
-    positions = model.config.get_text_config().max_position_embeddings
-    return ChatModel(engine, Chat(tokenizer, eyes), positions, seen)
+    context = config.context(model.config.get_text_config().max_position_embeddings)
+    return ChatModel(engine, Chat(tokenizer, eyes), context, seen)
 
 
 def sight(

@@ -77,6 +77,7 @@ ENGINE: dict[str, Row] = {
     "engine._target_": row(ours("the reference code samples with vLLM; the same models sample here")),
     "engine.max_batch": row(ours("bounds memory; changes results by rounding only")),
     "engine.cache_gib": row(_VLLM),
+    "engine.context": row(ours("bounds memory; an episode ends where its prompt does not fit")),
     "engine.max_batched_tokens": row(_VLLM),
     "engine.dtype": row(_VLLM),
     "engine.prefix_caching": row(_VLLM),

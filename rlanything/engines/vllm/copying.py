@@ -15,6 +15,7 @@ from rlanything.engines.decode import Draft, check_request
 from rlanything.engines.lora.merging import has_lora, lora_rank
 from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask, take
+from rlanything.engines.vllm.budget import GIB
 from rlanything.engines.vllm.instance import Ask, Settings
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class CopyingEngine(ABC, Generic[S]):
         self._eyes = None if eyes is None else eyes.knowing(probe.picture())
         self._sighted = type(model).__name__ in support.SIGHTED
         self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)
-        self._context: int = self._config.max_position_embeddings
+        self._context: int = options.fitting(self._config.max_position_embeddings)
         default = probe.TOLERANCE[self._dtype]
         tolerance = default if options.tolerance is None else options.tolerance
         self._apart = options.sends_apart(self._format)
@@ -105,8 +106,13 @@ class CopyingEngine(ABC, Generic[S]):
 
     @property
     def _least_bytes(self) -> int:
-        """Bytes of the keys and values of one sequence of the model's full context."""
+        """Bytes of the keys and values of the longest prompt with its reply, the least that vLLM starts with."""
         return self._context * token_bytes(self._model, self._dtype)
+
+    @property
+    def _total_bytes(self) -> int:
+        """Bytes of the keys and values of all engines of the process together."""
+        return int(self._options.cache_gib * GIB)
 
     @abstractmethod
     def _start(self) -> S:

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import bases, support
 from rlanything.engines.vllm.bases import Tenant
-from rlanything.engines.vllm.budget import GIB, SHARED
+from rlanything.engines.vllm.budget import SHARED
 from rlanything.engines.vllm.copying import CopyingEngine, Sampled
 from rlanything.engines.vllm.instance import Ask, Instance
 
@@ -48,15 +48,16 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         eager: bool = True,
         tolerance: float | None = None,
         lora: str = "auto",
+        context: int | None = None,
         eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
-            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
+            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora, context
         )
         support.check_installed()
         super().__init__(model, tokenizer, options, eyes)
         self._base = bases.join(self, model, options, self._rank) if self._apart else None
-        SHARED.join(self._holder)
+        SHARED.join(self._holder, self._total_bytes, self._least_bytes)
 
     @property
     def _holder(self) -> object:
@@ -105,7 +106,7 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         return Tenant(base, self._eyes)
 
     def _cache_bytes(self) -> int:
-        return SHARED.take(self._holder, int(self._options.cache_gib * GIB), self._least_bytes)
+        return SHARED.take(self._holder, self._total_bytes)
 
     def _take_over(self, instance: Instance | Tenant) -> None:
         if isinstance(instance, Tenant):

@@ -100,6 +100,7 @@ class Options:
     tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
     lora: `merged`: a model that LoRA trains is sent as a whole, with its products added. `apart`: vLLM has the frozen
         weights once, and is sent LoRA's alone. `auto`: see `sends_apart`.
+    context: the most tokens of a prompt with its reply; None: as many as the model has positions.
 
     Raises `UnsupportedError` for values that are not allowed.
     """
@@ -112,6 +113,11 @@ class Options:
     eager: bool = True
     tolerance: float | None = None
     lora: str = "auto"
+    context: int | None = None
+
+    def fitting(self, positions: int) -> int:
+        """The most tokens of a prompt with its reply, of a model with so many positions."""
+        return positions if self.context is None else min(positions, self.context)
 
     def sends_apart(self, dtype: str) -> bool:
         """Whether LoRA's weights are sent alone to a vLLM that computes in a number format.
@@ -145,6 +151,12 @@ class Options:
         if isinstance(self.max_batched_tokens, bool) or not isinstance(self.max_batched_tokens, int):
             raise UnsupportedError(
                 f"max_batched_tokens = {self.max_batched_tokens!r}: must be a whole number"
+            )
+        if self.context is not None and (
+            isinstance(self.context, bool) or not isinstance(self.context, int) or self.context < 1
+        ):
+            raise UnsupportedError(
+                f"context = {self.context!r}: must be a whole number of at least 1, or null"
             )
         for name, switch in (("prefix_caching", self.prefix_caching), ("eager", self.eager)):
             if not isinstance(switch, bool):

@@ -115,7 +115,7 @@ def estimate(
     config: Config, arm: str, sizes: dict[str, Size], device: known.Device, devices: int, given: Assumptions
 ) -> Estimate:
     """The estimate of `arm` on `devices` devices. Raises `ConfigError` for an unknown arm."""
-    positions = {name: size.positions for name, size in sizes.items()}
+    positions = _contexts(config, sizes)
     work = workload(config, arm, positions, given)
 
     def of(changed: Config, count: int) -> Memory:
@@ -134,6 +134,15 @@ def estimate(
     return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept)
 
 
+def _contexts(config: Config, sizes: dict[str, Size]) -> dict[str, int]:
+    """The most tokens of a prompt with its reply, of each model."""
+    served = config.endpoints.served  # an endpoint's size has its own context
+    return {
+        name: size.positions if name in served else config.context(size.positions)
+        for name, size in sizes.items()
+    }
+
+
 def _iterations(config: Config, work: Workload) -> StageWork:
     return StageWork("iterations", work.calls, config.train.iterations, True, training=True)
 
@@ -142,7 +151,7 @@ def _stages(
     config: Config, arm: str, sizes: dict[str, Size], device: known.Device, devices: int, given: Assumptions
 ) -> tuple[list[Stage], list[Stage]]:
     """The stages that all arms share, and the measurements of this arm."""
-    positions = {name: size.positions for name, size in sizes.items()}
+    positions = _contexts(config, sizes)
     measuring, learns = Measuring(config, positions, given), learning(config, arm)
 
     def stage(work: StageWork, shared: bool) -> Stage:

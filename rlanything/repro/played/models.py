@@ -47,7 +47,7 @@ def still(
         seen = build.sight(config, role, checkpoint, root, network, images)
     text = settings.get_text_config()
     chat = Chat(tokenizer, seen.eyes if seen else None)
-    model = made(engine, chat, text.max_position_embeddings, seen)
+    model = made(engine, chat, config.context(text.max_position_embeddings), seen)
     model.vocabulary = Vocabulary(text.vocab_size, frozenset(chat.stop_ids))
     return model
 

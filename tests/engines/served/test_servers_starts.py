@@ -75,19 +75,20 @@ def test_the_servers_of_all_models_share_the_memory_for_keys_and_values(opened, 
     policy, reward = opened(replicas=2, cache_gib=0.25), opened(cache_gib=0.25)
     policy.generate(REQUESTS)
     reward.generate(REQUESTS)
-    assert memory(faults) == [2**26, 2**26, 2**27]
+    each = 2**28 // 3
+    assert memory(faults) == [each, each, 2**28 - 2 * each]
 
 
-def test_servers_without_room_for_a_sequence_each_are_not_started(opened, faults):
-    """One engine knows only of its own servers when it is made; the others are known when it starts."""
+def test_servers_that_would_need_too_much_are_refused_before_any_starts(opened, faults):
     with pytest.raises(
-        ValueError, match=r"= 0\.002: .* needs 0\.000732 GiB in each of 3 servers, so it must be"
+        UserError, match=r"cache_gib = 0\.002: it needs 0\.003 GiB, so that each model, and each"
     ):
         opened(replicas=3, cache_gib=0.002)
-    engines = [opened(replicas=2, cache_gib=0.002) for _ in range(2)]
-    with pytest.raises(UserError, match=r"2 share the rest.* in each of an engine's 2 servers, so it must"):
-        engines[0].generate(REQUESTS)
+    opened(replicas=2, cache_gib=0.002)
+    with pytest.raises(UserError, match=r"the 2 engines of this process need 0\.003 GiB"):
+        opened(replicas=2, cache_gib=0.002)
     assert not pids(faults)
+    assert opened(cache_gib=0.002, context=64).generate(REQUESTS), "shorter prompts need less"
 
 
 def test_the_servers_of_a_model_start_side_by_side(opened, three, faults):

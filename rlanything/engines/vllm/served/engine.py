@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything.core.errors import UserError
 from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import support
-from rlanything.engines.vllm.budget import GIB, SHARED
+from rlanything.engines.vllm.budget import SHARED, too_small
 from rlanything.engines.vllm.copying import CopyingEngine
 from rlanything.engines.vllm.served import process
 from rlanything.engines.vllm.served.addresses import CLAIMS, own_part
@@ -68,10 +67,11 @@ class VllmServers(CopyingEngine[Fleet]):
         request_s: float = 600.0,
         restarts: int = 3,
         batch_invariant: bool = False,
+        context: int | None = None,
         eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
-            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
+            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora, context
         )
         self._serving = Serving(replicas, addresses, folder, start_s, request_s, restarts, batch_invariant)
         self._serving.check_device(model.device.type)
@@ -81,9 +81,7 @@ class VllmServers(CopyingEngine[Fleet]):
         self._program = process.SIGHTED_PROGRAM if self._sighted else process.PROGRAM
         self._owner = secrets.token_hex(8)
         self._cache_bytes = 0
-        self._check_room()
-        if not addresses:
-            SHARED.join(self)
+        self._join()
 
     @property
     def _salt(self) -> str:
@@ -106,25 +104,19 @@ class VllmServers(CopyingEngine[Fleet]):
         most = self._options.max_batch
         return Limits(self._serving.request_s, most if self._eyes is not None else 2 * most)
 
-    def _check_room(self) -> None:
-        """Refuse too little memory for keys and values before anything starts, as far as one engine can know."""
-        if self._serving.addresses and not self._serving.cluster:
-            return
-        sharers = 1 if self._serving.cluster else self._serving.replicas
-        if self._options.cache_gib * GIB < sharers * self._least_bytes:
-            each = f" in each of {sharers} servers" if sharers > 1 else ""
-            raise UserError(
-                f"engine.cache_gib = {self._options.cache_gib:g}: one sequence of the model's full context needs "
-                f"{self._least_bytes / GIB:.3g} GiB{each}, so it must be at least "
-                f"{sharers * self._least_bytes / GIB:.3g}"
-            )
+    def _join(self) -> None:
+        """Say what the servers need, before any of them starts. Raises `UserError` for too little memory."""
+        serving = self._serving
+        if not serving.addresses:
+            SHARED.join(self, self._total_bytes, serving.replicas * self._least_bytes)
+        elif serving.cluster and self._total_bytes < self._least_bytes:
+            raise too_small(self._total_bytes, self._least_bytes, "a server needs")
 
     def _part(self) -> int:
         """Bytes of keys and values of each server: on this machine what all share, on a cluster what each may have."""
-        total = int(self._options.cache_gib * GIB)
         if self._serving.addresses:
-            return total
-        return SHARED.take(self, total, self._least_bytes, self._serving.replicas)
+            return self._total_bytes
+        return SHARED.take(self, self._total_bytes) // self._serving.replicas
 
     def _start(self) -> Fleet:
         serving = self._serving
