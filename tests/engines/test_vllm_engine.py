@@ -115,6 +115,20 @@ def test_a_full_cache_and_short_passes_change_nothing(model):
     assert [c.allowed for c in completions] == [c.allowed for c in expected]
 
 
+def test_a_context_of_its_own_needs_less_memory_and_refuses_what_is_longer(model):
+    """The full context needs 0.0015 GiB of the model's keys and values, or so."""
+    with pytest.raises(UserError, match=r"cache_gib = 0\.0005: it needs .* or a smaller engine\.context"):
+        VllmEngine(model, cases.tokenizer(), cache_gib=0.0005)
+    fitting = Request(cases.words(random.Random(0), 56, 56), 3, 8)
+    with cases.opened(
+        "vllm", model, context=64, max_batch=4, max_batched_tokens=64, cache_gib=0.0005
+    ) as engine:
+        found = engine.generate([fitting])
+        with pytest.raises(ValueError, match="64"):
+            engine.generate([replace(fitting, max_tokens=9)])
+    assert cases.ids(found) == cases.ids(NativeEngine(model, cases.tokenizer()).generate([fitting]))
+
+
 def test_without_a_prefix_cache_the_samples_are_the_same(engine, model):
     expected = engine.generate(REQUESTS)
     with cases.opened("vllm", model, prefix_caching=False) as other:

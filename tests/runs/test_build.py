@@ -8,8 +8,10 @@ from stage_cases import ROOT
 
 from rlanything.config import Checkpoint, parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Request
 from rlanything.engines import checkpoint
 from rlanything.engines.placement import Role
+from rlanything.engines.vllm import support
 from rlanything.learn.supervised import fresh_model
 from rlanything.planning import compose
 from rlanything.rewards.requirements import teacher
@@ -42,6 +44,19 @@ def test_a_value_that_the_environment_refuses_is_reported_under_its_section(data
     config = parse({**data, "env": {**data["env"], "engine": "no such engine"}})
     with pytest.raises(ConfigError, match=r"env: .*no such engine"):
         families.family(config)
+
+
+@pytest.mark.parametrize(("context", "most"), [(None, 512), (64, 64), (4096, 512)])
+def test_the_loop_and_the_engine_have_the_same_context(data, saved, monkeypatch, context, most):
+    monkeypatch.setattr(support, "version", lambda: support.VERSION)
+    options = {"_target_": "rlanything.engines.vllm.served.engine.VllmServers", "context": context}
+    config, (_, tokenizer) = parse({**data, "engine": options}), checkpoint.load(saved)
+    sizes = config.model.embedded.model_copy(update={"layers": 1, "positions": 512})
+    with build.chat_model(config, fresh_model(sizes, 512, 1, 0, 0), tokenizer) as chat:
+        assert chat.max_context == most
+        too_long = Request((5,) * most, 0, 1)
+        with pytest.raises(ValueError, match=f"{most}"):
+            chat.engine.generate([too_long])
 
 
 @pytest.mark.parametrize("target", ["envs.alfworld.family.NoSuchFamily", "no_such_module.Family", ""])

@@ -77,7 +77,7 @@ def too_small(total: int, least: int, who: str) -> UserError:
     """The error for too little memory. who: who needs `least` bytes, with a verb."""
     rounded = math.ceil(1000 * least / GIB) / 1000
     return UserError(
-        f"engine.cache_gib = {round(total / GIB, 6):g}: {who} {rounded:g} GiB, so that each model, and each of its servers, has "
-        f"room for one prompt with its reply; allowed: at least {rounded:g}, or a smaller engine.context, which bounds "
-        "them"
+        f"engine.cache_gib = {round(total / GIB, 6):g}: {who} {rounded:g} GiB, so that each model, and each of its "
+        f"servers, has room for one prompt with its reply; allowed: at least {rounded:g}, or a smaller engine.context, "
+        "which bounds them"
     )
