@@ -88,9 +88,8 @@ class Tabs:
             known = self.of(kind)
             going, rest = _going_on(known, keys)
             free = [tab for tab in known if tab not in going]
-            warm = [
-                tab for tab in reversed(free) if tab.ended
-            ]  # its programs are compiled, and in the caches
+            # The programs of a page that was used last are compiled, and in the caches.
+            warm = [tab for tab in reversed(free) if tab.ended]
             new = max(0, min(lanes - len(known), room, len(rest) - len(warm)))
             room -= new
             others: list[Tab | None] = [*warm, *[None] * new, *(tab for tab in free if not tab.ended)]
