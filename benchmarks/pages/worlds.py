@@ -20,8 +20,8 @@ from PIL import Image
 from envs.desktop.small.expert import play
 from envs.desktop.small.family import DesktopFamily
 from envs.desktop.small.templates import templates
+from envs.web.browser.asking import PLAY, ask
 from envs.web.browser.launch import chromium, launch, pages
-from envs.web.browser.pool import PLAY, ask
 from envs.web.family import WebFamily
 from rlanything.core.errors import RLAnythingError
 from rlanything.core.types import Task

@@ -13,28 +13,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from envs.web.browser.asking import ASK, BATCH, PLACES, Answer, ask, fresh, read
 from envs.web.browser.launch import SCREEN, chromium, launch, pages, playwright
-from envs.web.browser.picture import taken
 from envs.web.browser.tabs import Key, Tab, Tabs, Turn
 from envs.web.browser.view import (
-    LONGEST,
     LONGEST_TASK,
-    MOST_ITEMS,
     BrowserError,
     BrowserTimeout,
     View,
     shortened,
 )
-from rlanything.core.images import Image
 
 Json = dict[str, Any]
-Answer = tuple[Any, Image | None]
-"""What a page says of an episode, and its picture."""
-PLAY, PLAYS, ASK, PLACES, UNUSED = "play", "plays", "ask", "places", "unused"
-CALL = "(text) => { const [page, name, asked] = JSON.parse(text); return JSON.stringify(rla.at(page)[name](asked)); }"
-"""Texts cross to the page and back: Playwright would take objects apart into one message for each of their parts."""
-BATCH, BESIDE = 8, 8
-"""Episodes that a page plays in one call, and pages that play at the same time."""
+BESIDE = 8
+"""Pages that play at the same time."""
 MOST_VIEWS = 4096
 """Views that are remembered: the episodes of a task often begin with the same actions."""
 STARTING, STOPPING = 60.0, 10.0
@@ -247,25 +239,11 @@ class Pool:
             return await self._answers(tabs, tab, turn.keys, picture)
 
     async def _answers(self, tabs: Tabs, tab: Tab, keys: Sequence[Key], picture: bool) -> list[Answer]:
-        play = self._fresh(tabs, tab, keys, picture) if self.settings.pictures else _read(tab, keys)
-        answers = await play
+        pictures, screen = self.settings.pictures, self.settings.screen
+        answers = await (fresh(tabs, tab, keys, screen if picture else None) if pictures else read(tab, keys))
         last, _ = answers[-1]
         tab.played(keys[-1], ended=isinstance(last, dict) and last.get("done") is True)
         return answers
-
-    async def _fresh(self, tabs: Tabs, tab: Tab, keys: Sequence[Key], picture: bool) -> list[Answer]:
-        """The answers with pictures, where they are asked for. A page that played another episode is loaded again.
-
-        A page can keep what its next episode should not show: how far something is scrolled, a drawing under another.
-        """
-        found = []
-        for key in keys:
-            asked = _asked(key)
-            if await ask(tab.page, tab.kind, UNUSED, asked) is not True:
-                await tabs.load(tab)
-            answer = await ask(tab.page, tab.kind, PLAY, asked)
-            found.append((answer, await taken(tab.page, self.settings.screen) if picture else None))
-        return found
 
     async def _drop(self) -> None:
         """Throw the browser away after a failure. What it says then is of no interest."""
@@ -284,28 +262,6 @@ class Pool:
                 await driver.stop()
 
 
-async def _read(tab: Tab, keys: Sequence[Key]) -> list[Answer]:
-    """The answers without pictures."""
-    found: list[Any] = []
-    for start in range(0, len(keys), BATCH):
-        part = [_asked(key) for key in keys[start : start + BATCH]]
-        if len(part) == 1:
-            found.append(await ask(tab.page, tab.kind, PLAY, part[0]))
-            continue
-        answers = await ask(tab.page, tab.kind, PLAYS, part)
-        if not isinstance(answers, list) or len(answers) != len(part):
-            raise BrowserError(
-                f"the page {tab.kind} answered with something that is no list of {len(part)} views"
-            )
-        found += answers
-    return [(answer, None) for answer in found]
-
-
-async def ask(page: Any, kind: str, name: str, asked: Any) -> Any:
-    """What a function of `play.js` returns in a page of a kind."""
-    return json.loads(await page.evaluate(CALL, json.dumps([f"{kind}.html", name, asked])))
-
-
 def _alone(tabs: Tabs, key: Key) -> Turn:
     """A page for one episode."""
     return tabs.plan({key[0]: [key]}, lanes=1)[0]
@@ -313,8 +269,3 @@ def _alone(tabs: Tabs, key: Key) -> Turn:
 
 def _key(kind: str, seed: str, actions: Sequence[Json]) -> Key:
     return kind, seed, json.dumps(actions)
-
-
-def _asked(key: Key) -> Json:
-    _, seed, actions = key
-    return {"seed": seed, "actions": json.loads(actions), "most": MOST_ITEMS, "longest": LONGEST}

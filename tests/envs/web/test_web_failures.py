@@ -15,7 +15,8 @@ from scripted import chat_model, prompts
 from web_cases import act, browsers, evaluate, shows, small
 
 from envs.web.browser import launch
-from envs.web.browser.pool import Pool, Settings, _alone, _key, _read
+from envs.web.browser.asking import read
+from envs.web.browser.pool import Pool, Settings, _alone, _key
 from envs.web.browser.view import BrowserError, BrowserTimeout
 from rlanything.config import RolloutConfig
 from rlanything.core.errors import EnvironmentFailure, MachineError
@@ -171,7 +172,7 @@ def test_a_page_that_answers_for_fewer_episodes_than_were_asked_is_asked_for_eac
     evaluate(ours, "plain", "() => { const all = rla.plays; rla.plays = (asked) => all(asked).slice(1); }")
     both = [("0", [act("click 1")]), ("1", [])]
     with pytest.raises(BrowserError, match="something that is no list of 2 views"):
-        ours._call("plain", lambda tabs: _read(tabs.of("plain")[0], [_key("plain", *one) for one in both]), 1)
+        ours._call("plain", lambda tabs: read(tabs.of("plain")[0], [_key("plain", *one) for one in both]), 1)
     ours.play_ahead({"plain": both})
     assert [ours.play("plain", *one).success for one in both] == [True, False]
 
