@@ -13,7 +13,7 @@ from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
 from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.sizes import EMBEDDED, Size
-from rlanything.planning.costs.text import gb, precisions, saved, together, verdict
+from rlanything.planning.costs.text import bounded, gb, precisions, saved, together, verdict
 from rlanything.planning.plan import ArmPlan
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress.ticker import clock
@@ -48,6 +48,7 @@ def render(
                 *lines,
                 "",
                 *_verdicts(found),
+                *bounded(config, found),
                 *_bills(config, found, given),
                 *_notes(config, given.upper, found),
                 _MORE,

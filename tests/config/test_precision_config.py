@@ -6,7 +6,7 @@ import pytest
 from config_cases import changed, problem
 
 from rlanything.config import parse
-from rlanything.planning.costs.hours import _width
+from rlanything.planning.costs.hours import width_of
 from rlanything.stages.dependencies import trained
 
 
@@ -46,4 +46,4 @@ def test_a_plan_counts_other_policies_and_judges_in_the_format_in_which_they_are
     own = {"learn__policy__precision": "32-true", "learn__reward__precision": "bf16-true"}
     config = parse(changed(train__precision="bf16-mixed", **own))
     names = ("policy", "solver", "reward_policy", "reward", "judge strong", "adapter")
-    assert [_width(config, name, ()) for name in names] == [4, 4, 4, 2, 2, 2]
+    assert [width_of(config, name, ()) for name in names] == [4, 4, 4, 2, 2, 2]

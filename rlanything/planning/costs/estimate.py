@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Checkpoint, Config
 from rlanything.planning.costs import devices as known
 from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.cache import Held, held, training_engines
 from rlanything.planning.costs.endpoints import endpoint_of, served_size
-from rlanything.planning.costs.hours import Hours, hours, learning, stage_hours
+from rlanything.planning.costs.hours import Hours, hours, learning, sharing_stage, stage_hours, width_of
 from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
@@ -19,6 +21,8 @@ from rlanything.planning.costs.workload import Workload, workload
 
 ROLES = ("policy", "reward", ADAPTER)
 """The models of a training. Other models are used by the stages `label` and `evaluate` only."""
+ITERATIONS = "iterations"
+"""The name of the training among the stages."""
 USABLE = 0.9
 """Share of a device's memory that tensors can use. The driver and fragmentation take the rest."""
 
@@ -55,6 +59,8 @@ class Estimate:
     """If it does not fit: the nearest setting that does (`remedies.nearest`), and its bytes; None if there is none."""
     staying: float = 0.0
     """If no setting fits: the bytes that are always on a device, in every setting that was tried."""
+    held: tuple[Held, ...] = ()
+    """The calls of which vLLM's cache holds fewer rows at once than could be sampled together."""
 
     @property
     def all_hours(self) -> float:
@@ -131,7 +137,30 @@ def estimate(
     before, after = _stages(config, arm, sizes, device, devices, given)
     stages = (*before, training, *after)
     saved = saving(config, arm, sizes)
-    return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept)
+    cached = _held(config, arm, sizes, stages, devices)
+    return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept, cached)
+
+
+def _held(
+    config: Config, arm: str, sizes: dict[str, Size], stages: Iterable[Stage], devices: int
+) -> tuple[Held, ...]:
+    """What vLLM's cache holds of the calls of all stages, where it does not hold all of their rows."""
+    learns = learning(config, arm)
+    training = training_engines(config, arm, learns)
+    found = (
+        held(
+            config,
+            stage.work.name,
+            calls,
+            sizes[calls.model],
+            width_of(config, calls.model, learns if stage.work.training else ()),
+            sharing_stage(config, stage.work, training),
+            devices,
+        )
+        for stage in stages
+        for calls in stage.work.calls
+    )
+    return tuple(each for each in found if each is not None)
 
 
 def _contexts(config: Config, sizes: dict[str, Size]) -> dict[str, int]:
@@ -144,7 +173,7 @@ def _contexts(config: Config, sizes: dict[str, Size]) -> dict[str, int]:
 
 
 def _iterations(config: Config, work: Workload) -> StageWork:
-    return StageWork("iterations", work.calls, config.train.iterations, True, training=True)
+    return StageWork(ITERATIONS, work.calls, config.train.iterations, True, training=True)
 
 
 def _stages(
@@ -153,9 +182,11 @@ def _stages(
     """The stages that all arms share, and the measurements of this arm."""
     positions = _contexts(config, sizes)
     measuring, learns = Measuring(config, positions, given), learning(config, arm)
+    training = training_engines(config, arm, learns)
 
     def stage(work: StageWork, shared: bool) -> Stage:
         seeds = config.train.seeds if work.every_seed else 1
-        return Stage(work, shared, seeds, stage_hours(config, work, learns, sizes, device, devices))
+        sharers = sharing_stage(config, work, training)
+        return Stage(work, shared, seeds, stage_hours(config, work, learns, sizes, device, devices, sharers))
 
     return [stage(w, True) for w in measuring.shared()], [stage(w, False) for w in measuring.of_arm(arm)]

@@ -4,8 +4,9 @@ reaches.
 Reading prompts and training are bound by operations: 2 for each parameter and token to read, 6 to train, 4 with LoRA,
 and 2 more with gradient checkpointing. The parameters of a vision tower count for the patches of pictures instead.
 Decoding is bound by memory bandwidth: each step of a batch reads all weights and the keys and values of its rows. The
-host starts the kernels of an accelerator one by one (`LAYER_S`), which takes longer for small models and batches. The
-operations of attention itself, the environment and the file system are not counted.
+host starts the kernels of an accelerator one by one (`LAYER_S`), which takes longer for small models and batches. vLLM
+decodes no more rows at once than its cache holds (`cache.rows_held`). The operations of attention itself, the
+environment and the file system are not counted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 from rlanything.config import Config
 from rlanything.engines.placement import Role, weight_bytes
+from rlanything.planning.costs.cache import engines, rows_held, token_bytes, training_engines
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.measuring import JUDGE, OTHER_POLICY, SOLVER, StageWork
@@ -54,10 +56,10 @@ def hours(
 ) -> Hours:
     """The time of all iterations and seeds of an arm, without the panels of the learning curve."""
     learns = learning(config, arm_name)
-    phases = {}
+    sharers, phases = training_engines(config, arm_name, learns), {}
     for calls in work.calls:
-        width = _width(config, calls.model, learns)
-        phases[calls.name] = _sampled(config, calls, sizes[calls.model], width, device, devices)
+        width = width_of(config, calls.model, learns)
+        phases[calls.name] = _sampled(config, calls, sizes[calls.model], width, device, devices, sharers)
     for name in sorted(learns):
         forward = (
             config.learn.kl_reference == "base",
@@ -113,20 +115,28 @@ def stage_hours(
     sizes: Mapping[str, Size],
     device: Device,
     devices: int,
+    sharers: int,
 ) -> float:
     """Hours of a stage, all seeds. Outside a training every model is frozen.
 
-    learns: the models that train where the stage is part of a training.
+    learns: the models that train where the stage is part of a training. sharers: see `sharing_stage`.
     """
     seconds = 0.0
     for calls in stage.calls:
-        width = _width(config, calls.model, learns if stage.training else ())
-        seconds += _sampled(config, calls, sizes[calls.model], width, device, devices)
+        width = width_of(config, calls.model, learns if stage.training else ())
+        seconds += _sampled(config, calls, sizes[calls.model], width, device, devices, sharers)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
 
 
-def _width(config: Config, model: str, learns: Container[str]) -> int:
+def sharing_stage(config: Config, stage: StageWork, training: int) -> int:
+    """How many engines share vLLM's cache in a stage. training: how many do in the training that it may be part of."""
+    if stage.training:
+        return training
+    return engines(config, (calls.model for calls in stage.calls)) if stage.together else 1
+
+
+def width_of(config: Config, model: str, learns: Container[str]) -> int:
     """Bytes of a weight of the model that samples. With LoRA the weights are frozen.
 
     Other policies are loaded as the policy is, and judges as the reward model.
@@ -152,13 +162,20 @@ def products_of(size: Size) -> int:
     return size.parameters - size.embedding - (size.tower.parameters if size.tower else 0)
 
 
-def _sampled(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
-    """The seconds of `sampling` with the configured engine. A model behind an endpoint takes none here."""
+def _sampled(
+    config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int, sharers: int
+) -> float:
+    """The seconds of `sampling` with the configured engine. A model behind an endpoint takes none here.
+
+    sharers: engines that share vLLM's cache.
+    """
     if endpoint_of(config, calls.model) is not None:
         return 0.0
     graphs = config.engine[TARGET] in (VLLM, SERVERS) and not config.engine.get("eager", True)
     least = GRAPH_S if graphs and device.name != CPU else starting(size, device)
     most = int(config.engine.get("max_batch", 1))
+    held = rows_held(config, calls.longest, token_bytes(config, size, width), sharers)
+    most = most if held is None else min(most, held)
     return sampling(calls, size, device, most=most, width=width, least=least, devices=devices)
 
 

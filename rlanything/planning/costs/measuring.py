@@ -32,7 +32,9 @@ class StageWork:
     every_seed: bool
     """Whether every seed does it; if not, it is done once for all seeds and arms."""
     training: bool = False
-    """Whether it is part of a training, with the devices and number formats of the training."""
+    """Whether it is part of a training, with the devices, number formats and engines of the training."""
+    together: bool = False
+    """Whether all of its models are open at once. Elsewhere outside of a training there is one at a time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Measuring:
 
     def shared(self) -> tuple[StageWork, ...]:
         """What is done once for all arms: bootstrap, label if needed, evaluation of `base` and `base_cooled`."""
-        stages = [StageWork(BOOTSTRAP, (*self._reward_panel(), *self._policy_panels(1)), 1, False)]
+        panels = (*self._reward_panel(), *self._policy_panels(1))
+        stages = [StageWork(BOOTSTRAP, panels, 1, False, together=True)]
         if self.config.evaluate.own_panel:
             stages.append(StageWork(LABEL, self._labels(), 1, False))
         return (*stages, StageWork(f"{EVALUATE} {BASE}", self._final(), 1, True), *self._cooled())

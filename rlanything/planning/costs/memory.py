@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from rlanything.config import Config
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.activations import activations
+from rlanything.planning.costs.cache import cache_bytes, copied, given, loaded, replicas
 from rlanything.planning.costs.low_rank import learned, lora_weights, sharing
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
@@ -66,8 +67,7 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     """The memory of a training of one seed on `devices` devices. `train.strategy` divides or copies the models."""
     arm, train = config.arm(arm_name), config.train
     learns = ["policy", *(["reward"] if arm.train_reward else [])]
-    loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
-    used = [name for name, is_loaded in loaded.items() if is_loaded]
+    used = loaded(config, arm)
     shards = devices if train.strategy == SHARDED else 1
     trained = {name: weight_bytes(config.precision(name), Role.TRAINED) for name in used}
     frozen = {name: weight_bytes(config.precision(name), Role.FROZEN) for name in used}
@@ -122,15 +122,14 @@ def _counted(
 
 def _copies(config: Config, parameters: Mapping[str, int], width: Mapping[str, int]) -> list[Part]:
     """What an engine holds beside the models that it is given. width: bytes of a weight of each model."""
-    copied = {name: count * _copied(config, width[name]) for name, count in parameters.items()}
+    copies = {name: count * copied(config, width[name]) for name, count in parameters.items()}
     if config.engine[TARGET] == NATIVE:
         return [Part("the sampler's copy", name, count * FULL) for name, count in parameters.items()]
     if config.engine[TARGET] == VLLM:
-        cache = float(config.engine.get("cache_gib", 1.0)) * 2**30
-        weights = [Part("vLLM's copy", name, of) for name, of in copied.items()]
-        return [*weights, Part("vLLM's keys and values", "all", cache)]
-    if config.engine[TARGET] == SERVERS and not config.engine.get("addresses"):
-        return _served(config, copied)
+        weights = [Part("vLLM's copy", name, of) for name, of in copies.items()]
+        return [*weights, Part("vLLM's keys and values", "all", cache_bytes(config))]
+    if config.engine[TARGET] == SERVERS and not given(config):
+        return _served(config, copies)
     return []
 
 
@@ -139,10 +138,8 @@ def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
 
     copies: bytes of each model's weights.
     """
-    replicas = int(config.engine.get("replicas", 1))
-    cache = float(config.engine.get("cache_gib", 1.0)) * 2**30
-    weights = [Part("its servers' copies", name, replicas * of) for name, of in copies.items()]
-    return [*weights, Part("servers' keys and values", "all", cache)]
+    weights = [Part("its servers' copies", name, replicas(config) * of) for name, of in copies.items()]
+    return [*weights, Part("servers' keys and values", "all", cache_bytes(config))]
 
 
 def _trained(config: Config, name: str, count: int, devices: int) -> tuple[list[Part], list[Part]]:
@@ -224,16 +221,11 @@ def _stepping(name: str, count: int, weight: int, shards: int) -> Part:
     return Part("AdamW's step", name, count * weight / shards)
 
 
-def _copied(config: Config, width: int) -> int:
-    """Bytes of a weight in vLLM's copy. width: bytes of the model's own."""
-    return {"float32": FULL, "bfloat16": HALF}.get(config.engine.get("dtype", "auto"), width)
-
-
 def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int) -> Part:
     """The largest batch that an engine decodes: keys and values, logits, and one layer's work on prompts or pictures.
 
     The devices divide the calls. vLLM has a place for keys and values from the start. It reads no more tokens at once
-    than `max_batched_tokens`, and looks at as many tokens of pictures, or at `LOOKED`.
+    than `max_batched_tokens`, and looks at as many tokens of pictures, or at `LOOKED`. Its place may hold more rows than `cache.rows_held`, which is no bound of this memory.
     """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
@@ -249,5 +241,7 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
         patches = size.tower.patches(shown)
         looking = size.tower.pixels(patches) + size.tower.working(patches, width)
     return Part(
-        f"keys, values and prompts ({calls.name})", calls.model, cache + logits + max(reading, looking)
+        f"keys, values and prompts ({calls.name})",
+        calls.model,
+        cache + logits + max(reading, looking),
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.types import Json
+from rlanything.planning.costs import cache
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import GB, Device
 from rlanything.planning.costs.endpoints import bill
-from rlanything.planning.costs.estimate import USABLE, Estimate, Stage
+from rlanything.planning.costs.estimate import ITERATIONS, USABLE, Estimate, Stage
 from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
 from rlanything.planning.costs.saving import Saving
@@ -29,7 +31,8 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         *_assumed(config, given, first),
     ]
     for found in estimates:
-        lines += ["", f"arm {found.arm}", *_memory(found, given), *_work(found, given), *verdict(found)]
+        lines += ["", f"arm {found.arm}", *_memory(found, given), *_work(found, given)]
+        lines += [*_bounded(config, found), *verdict(found)]
         lines += _hours(found, given)
         lines += bill(config, found.stages, given)
     if len(estimates) > 1:
@@ -122,6 +125,59 @@ def _work(found: Estimate, given: Assumptions) -> list[str]:
         label = f"learn, {name}"
         lines.append(f"    {label:<22}{'':>12}{tokens:>16,.0f}{'':>14}{seconds:>12,.1f}")
     return lines
+
+
+def _bounded(config: Config, found: Estimate) -> list[str]:
+    """The calls of which vLLM's cache holds fewer rows than could be sampled together."""
+    if not found.held:
+        return []
+    return [
+        f"  engine.cache_gib={_cache(config)} bounds the rows at once (common beginnings are counted with every row)",
+        *(
+            f"    {f'{each.calls}, {each.stage}':<40}{each.rows:>6,} of {each.wanted:,} rows of {each.tokens:,} "
+            f"tokens; {_up(each.gib)} would hold them"
+            for each in found.held
+        ),
+    ]
+
+
+def bounded(config: Config, estimates: Sequence[Estimate]) -> list[str]:
+    """The same of all arms as a line: the calls with the smallest part of their rows. [] where all rows are held.
+
+    Where the iterations have such calls, the line is about them alone.
+    """
+    every = [each for found in estimates for each in found.held]
+    held = [each for each in every if each.stage == ITERATIONS] or every
+    if not held:
+        return []
+    least = min(held, key=lambda each: each.rows / each.wanted)
+    needed = max(each.gib for each in held)
+    of = "the iterations" if least.stage == ITERATIONS else "the measurements"
+    return [
+        f"engine.cache_gib={_cache(config)} holds fewer rows than could be sampled together: {least.rows:,} of "
+        f"{least.wanted:,} ({least.calls}, {least.tokens:,} tokens a row), and the hours are of so many. "
+        f"{_up(needed)} would hold all rows of {of}{_room(config, estimates, needed)}. Common beginnings are counted "
+        "with every row, so more may find room"
+    ]
+
+
+def _room(config: Config, estimates: Sequence[Estimate], needed: float) -> str:
+    """The largest `engine.cache_gib` for which every device has room, where it is less than what is needed."""
+    if cache.given(config):
+        return ""
+    spare = (
+        min(found.room - found.memory.peak for found in estimates) + cache.cache_bytes(config)
+    ) / cache.GIB
+    return f"; a device has room for {math.floor(spare * 10) / 10:g}" if 0 < spare < needed else ""
+
+
+def _cache(config: Config) -> str:
+    return f"{cache.cache_bytes(config) / cache.GIB:g}"
+
+
+def _up(gib: float) -> str:
+    """GiB, rounded up so that they are enough."""
+    return f"{math.ceil(gib * 10) / 10:g}"
 
 
 def _hours(found: Estimate, given: Assumptions) -> list[str]:

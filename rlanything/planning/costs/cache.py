@@ -1,0 +1,137 @@
+"""How many rows vLLM decodes at once: as many as find room for their keys and values in `engine.cache_gib`.
+
+Every row is counted with all of its tokens, as long as the longest one. Rows with a common beginning have it once in
+vLLM, and most rows are shorter. So more rows may find room, and the time that follows is an upper bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rlanything.config import ArmConfig, Config
+from rlanything.planning.costs.endpoints import endpoint_of
+from rlanything.planning.costs.low_rank import sharing
+from rlanything.planning.costs.sizes import Size
+from rlanything.planning.costs.workload import Calls
+from rlanything.planning.samplers import SERVERS, VLLM, lora_apart
+from rlanything.targets import TARGET
+
+GIB = 2**30
+BLOCK = 32
+"""Tokens of a block of vLLM's cache, which one row has alone: `engines.vllm.instance.BLOCK`."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows of some calls that the cache holds at once, where it holds fewer than could be sampled together."""
+
+    stage: str
+    calls: str
+    tokens: int
+    """Tokens of the longest row."""
+    rows: int
+    wanted: int
+    """Rows that are asked for together: `engine.max_batch`, or fewer."""
+    gib: float
+    """The `engine.cache_gib` that would hold them."""
+
+
+def loaded(config: Config, arm: ArmConfig) -> list[str]:
+    """The models of a training of an arm. The oracle is no model."""
+    there = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
+    return [name for name, is_there in there.items() if is_there]
+
+
+def cache_bytes(config: Config) -> float:
+    """What `engine.cache_gib` is in bytes."""
+    return float(config.engine.get("cache_gib", 1.0)) * GIB
+
+
+def given(config: Config) -> bool:
+    """Whether the servers of the engine are on other devices than the trainer's, or started by somebody else."""
+    return config.engine[TARGET] == SERVERS and bool(config.engine.get("addresses"))
+
+
+def replicas(config: Config) -> int:
+    """How many vLLMs each model has."""
+    return int(config.engine.get("replicas", 1)) if config.engine[TARGET] == SERVERS else 1
+
+
+def training_engines(config: Config, arm_name: str, learns: Sequence[str]) -> int:
+    """How many engines share the cache while an arm trains. learns: the models that it trains.
+
+    In the trainer's process all models that share frozen weights have one vLLM, where LoRA's are kept apart.
+    """
+    arm = config.arm(arm_name)
+    used = loaded(config, arm)
+    shared = sharing(config, arm, used, learns) if config.engine[TARGET] == VLLM else {}
+    own = [name for name in used if not (name in shared and lora_apart(config, name))]
+    return engines(config, own)
+
+
+def engines(config: Config, models: Iterable[str]) -> int:
+    """How many engines models have that are open together, at least 1. A model behind an endpoint has none."""
+    return max(1, sum(endpoint_of(config, name) is None for name in set(models)))
+
+
+def rows_held(config: Config, longest: int, token: float, sharers: int) -> int | None:
+    """The rows of `longest` tokens that all vLLMs of a model hold together, at least one in each.
+
+    token: bytes of the keys and values of a token. sharers: engines that share the cache. None: nothing is known of
+    the cache, or the engine is another one.
+    """
+    shares = _shares(config, sharers)
+    if shares is None:
+        return None
+    held = cache_bytes(config) / shares / _row_bytes(longest, token)
+    return replicas(config) * max(1, math.floor(held))
+
+
+def held(
+    config: Config, stage: str, calls: Calls, size: Size, width: int, sharers: int, devices: int
+) -> Held | None:
+    """What the cache holds of some calls; None where it holds all rows that are sampled together.
+
+    width: bytes of a weight of the model that samples.
+    """
+    if endpoint_of(config, calls.model) is not None:
+        return None
+    token = token_bytes(config, size, width)
+    rows = rows_held(config, calls.longest, token, sharers)
+    wanted = math.ceil(min(int(config.engine.get("max_batch", 1)), calls.at_once / devices))
+    shares = _shares(config, sharers)
+    if rows is None or shares is None or rows >= wanted:
+        return None
+    each = math.ceil(wanted / replicas(config)) * _row_bytes(calls.longest, token)
+    return Held(stage, calls.name, calls.longest, rows, wanted, each * shares / GIB)
+
+
+def token_bytes(config: Config, size: Size, width: int) -> float:
+    """Bytes of the keys and values of a token in vLLM. width: bytes of a weight of the model."""
+    return size.layers * 2 * size.kv * copied(config, width)
+
+
+def copied(config: Config, width: int) -> int:
+    """Bytes of a weight in vLLM's copy. width: bytes of the model's own."""
+    return {"float32": 4, "bfloat16": 2}.get(config.engine.get("dtype", "auto"), width)
+
+
+def _shares(config: Config, sharers: int) -> int | None:
+    """Into how many parts the cache is divided, of which each vLLM has one. See `engines.vllm.budget`.
+
+    Each server that Ray places has the whole.
+    """
+    if config.engine[TARGET] not in (VLLM, SERVERS):
+        return None
+    if not given(config):
+        return sharers * replicas(config)
+    from rlanything.engines.vllm.served.settings import SCHEME
+
+    return 1 if str(config.engine["addresses"][0]).startswith(SCHEME) else None
+
+
+def _row_bytes(tokens: int, token: float) -> float:
+    """Bytes of a row in whole blocks. token: of one token."""
+    return math.ceil(tokens / BLOCK) * BLOCK * token

@@ -1,0 +1,146 @@
+"""vLLM decodes no more rows at once than its cache holds, and a plan's hours, memory and words say so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from costs_cases import ROOT, WHOLE, one_gpu
+
+from rlanything.cli import main
+from rlanything.config import Config, parse
+from rlanything.engines.vllm import instance
+from rlanything.planning import compose
+from rlanything.planning.costs.cache import BLOCK, rows_held, token_bytes, training_engines
+from rlanything.planning.costs.estimate import model_sizes
+from rlanything.planning.costs.hours import learning, width_of
+
+TOKEN = 28 * 2 * 256 * 2
+"""Bytes of the keys and values of a token of Qwen2.5-1.5B in bfloat16: layers, two of each, 2 heads of 128."""
+JUDGED = 2774
+"""Tokens of the judge's longest row in the preset for one GPU, at the upper bounds: 87 blocks of 32."""
+RAY = ("engine.addresses=[ray://head:6379]", "engine.folder=/shared/weights")
+HTTP = ("engine.addresses=[http://a:1,http://b:1,http://c:1]", "engine.folder=/shared/weights")
+FAST = ("engine.eager=false", "engine.max_batch=256")
+
+
+def composed(*overrides: str) -> Config:
+    return parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
+
+
+def held(*overrides: str, arm: str = "full") -> int | None:
+    """Rows of the judge in a training."""
+    config = composed(*overrides)
+    learns = learning(config, arm)
+    token = token_bytes(config, model_sizes(config, ROOT)["reward"], width_of(config, "reward", learns))
+    return rows_held(config, JUDGED, token, training_engines(config, arm, learns))
+
+
+def test_one_gib_holds_as_many_rows_as_worked_out_by_hand():
+    assert BLOCK == instance.BLOCK
+    assert 2**30 // TOKEN == 37_449
+    assert 37_449 // (87 * 32) == 13
+    assert held("engine=vllm") == 13, "one vLLM has all models: they share frozen weights"
+    assert held("engine=vllm", "engine.cache_gib=12") == 12 * 37_449 // (87 * 32) == 161
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rows"),
+    [
+        (("engine=vllm_servers",), 4),  # a third of 13.45
+        (("engine=vllm_servers", "engine.replicas=2"), 2 * 2),  # each has a sixth
+        (
+            ("engine=vllm_servers", "engine.cache_gib=0.01", "engine.replicas=2"),
+            2,
+        ),  # each has at least one row
+        (("engine=vllm", "engine.lora=merged"), 4),
+        (("engine=vllm", *WHOLE), 2),  # the three models of an arm have weights of their own, in float32
+        (("engine=vllm", *WHOLE, "engine.dtype=bfloat16"), 4),
+        (("engine=vllm_servers", *RAY), 13),  # each server has the whole
+        (("engine=vllm_servers", *RAY, "engine.replicas=2"), 26),
+    ],
+)
+def test_engines_and_servers_divide_the_cache(overrides, rows):
+    assert held(*overrides) == rows
+
+
+@pytest.mark.parametrize(
+    "overrides", [("engine=vllm_servers", *HTTP), ("engine=native",), ("engine=transformers",)]
+)
+def test_another_cache_bounds_nothing(overrides):
+    assert held(*overrides) is None
+
+
+def test_who_shares_the_cache():
+    def sharers(*overrides: str, arm: str = "full") -> int:
+        config = composed("engine=vllm_servers", *overrides)
+        return training_engines(config, arm, learning(config, arm))
+
+    assert sharers() == 3
+    assert sharers(arm="policy_reward") == 2, "without an adapter"
+    served = (
+        "engine@endpoints.reward=openai", "endpoints.reward.model=judge", "endpoints.reward.context=32768",
+        "endpoints.reward.base_url=http://127.0.0.1:8000/v1", "endpoints.reward.key_env=null",
+        "~arm@arms.policy_reward", "arms.full.train_reward=false",
+    )  # fmt: skip
+    assert sharers(*served) == 2, "an endpoint has no engine"
+
+
+def test_the_hours_are_those_of_as_many_rows():
+    small, few = one_gpu("engine=vllm", *FAST), one_gpu("engine=vllm", *FAST[:1], "engine.max_batch=13")
+    assert small.hours.phases["judge"] == few.hours.phases["judge"]
+    assert small.hours.phases["judge"] > 10 * one_gpu(*large()).hours.phases["judge"]
+    given = one_gpu("engine=vllm_servers", *FAST, *HTTP)
+    assert given.hours.phases["judge"] == one_gpu(*large()).hours.phases["judge"]
+    assert not given.held
+
+
+def large() -> tuple[str, ...]:
+    return ("engine=vllm", *FAST, "engine.cache_gib=100")
+
+
+def test_the_bootstrap_has_two_engines_and_an_evaluation_one_at_a_time():
+    found = {(each.stage, each.calls, each.tokens): each for each in one_gpu("engine=vllm", *FAST).held}
+    assert found["bootstrap", "reward panel", JUDGED].rows == 6
+    assert found["evaluate", "reward panel", JUDGED].rows == 13
+    assert found["curves, reward", "reward panel", JUDGED].rows == 13
+
+
+@pytest.mark.parametrize("engine", [("vllm",), ("vllm_servers",), ("vllm_servers", "engine.replicas=2")])
+def test_what_would_hold_all_rows_does(engine):
+    words = [f"engine={engine[0]}", *engine[1:], *FAST]
+    needed = max(each.gib for each in one_gpu(*words).held)
+    assert not one_gpu(*words, f"engine.cache_gib={needed + 0.001}").held
+    assert one_gpu(*words, f"engine.cache_gib={needed - 0.1}").held
+
+
+def test_the_plan_says_that_the_cache_bounds_the_rows(capsys):
+    words = [
+        "--root",
+        str(ROOT),
+        "plan",
+        "scale=single-gpu",
+        "engine=vllm",
+        *FAST,
+        "--arm",
+        "full",
+        "--device",
+        "H100",
+    ]
+    assert main([*words, "learn.micro_batch_tokens=8192", "--details"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "engine.cache_gib=1 holds fewer rows than could be sampled together: 13 of 256 (judge, 2,774 tokens"
+        in said
+    )
+    assert "19.1 would hold all rows of the iterations; a device has room for 18.4." in said
+    assert "13 of 256 rows of 2,774 tokens; 19.1 would hold them" in said
+    assert main([*words, "engine.cache_gib=40"]) == 0
+    assert "cache_gib" not in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    (judge,) = [
+        each
+        for each in json.loads(capsys.readouterr().out)["costs"]["full"]["held"]
+        if (each["stage"], each["calls"]) == ("iterations", "judge")
+    ]
+    assert (judge["rows"], judge["wanted"]) == (13, 256)
