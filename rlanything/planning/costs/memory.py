@@ -94,11 +94,12 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
         passing += steps
     sampled = frozen if train.strategy == SHARDED else trained
     width = {name: (sampled if name in learns and name not in lora else frozen)[name] for name in used}
+    served: list[Part] = []
     for calls in work.calls:
+        part = _sampling(config, calls, sizes[calls.model], width[calls.model], devices)
         ahead = train.staleness and calls.model == "policy"  # it samples while everything else goes on
-        (lasting if ahead else passing).append(
-            _sampling(config, calls, sizes[calls.model], width[calls.model], devices)
-        )
+        (served if config.engine[TARGET] == SERVERS else lasting if ahead else passing).append(part)
+    lasting += [] if given(config) else _largest(served)
     lasting += _copies(config, _counted(config, sizes, used, shared), width)
     return Memory(tuple(lasting), tuple(passing), tuple(host))
 
@@ -140,6 +141,12 @@ def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
     """
     weights = [Part("its servers' copies", name, replicas(config) * of) for name, of in copies.items()]
     return [*weights, Part("servers' keys and values", "all", cache_bytes(config))]
+
+
+def _largest(parts: Iterable[Part]) -> list[Part]:
+    """The largest part of each model. A server is a process of its own, and keeps the memory that it has had."""
+    by_size = sorted(parts, key=lambda part: part.bytes)
+    return list({part.model: part for part in by_size if part.bytes}.values())
 
 
 def _trained(config: Config, name: str, count: int, devices: int) -> tuple[list[Part], list[Part]]:
@@ -224,10 +231,12 @@ def _stepping(name: str, count: int, weight: int, shards: int) -> Part:
 def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int) -> Part:
     """The largest batch that an engine decodes: keys and values, logits, and one layer's work on prompts or pictures.
 
-    The devices divide the calls. vLLM has a place for keys and values from the start. It reads no more tokens at once
-    than `max_batched_tokens`, and looks at as many tokens of pictures, or at `LOOKED`. Its place may hold more rows than `cache.rows_held`, which is no bound of this memory.
+    The devices divide the calls, and so do the servers of a model. vLLM has a place for keys and values from the start.
+    It reads no more tokens at once than `max_batched_tokens`, and looks at as many tokens of pictures, or at `LOOKED`.
+    Its place may hold more rows than `cache.rows_held`, which is no bound of this memory.
     """
-    rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
+    servers = replicas(config)
+    rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices / servers))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
     logits = rows * size.vocab * DRAW
     prompts = rows * (calls.longest - calls.written / calls.count)
@@ -243,5 +252,5 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
     return Part(
         f"keys, values and prompts ({calls.name})",
         calls.model,
-        cache + logits + max(reading, looking),
+        servers * (cache + logits + max(reading, looking)),
     )

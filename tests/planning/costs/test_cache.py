@@ -12,7 +12,7 @@ from rlanything.config import Config, parse
 from rlanything.engines.vllm import instance
 from rlanything.planning import compose
 from rlanything.planning.costs.cache import BLOCK, rows_held, token_bytes, training_engines
-from rlanything.planning.costs.estimate import model_sizes
+from rlanything.planning.costs.estimate import Estimate, model_sizes
 from rlanything.planning.costs.hours import learning, width_of
 
 TOKEN = 28 * 2 * 256 * 2
@@ -144,3 +144,34 @@ def test_the_plan_says_that_the_cache_bounds_the_rows(capsys):
         if (each["stage"], each["calls"]) == ("iterations", "judge")
     ]
     assert (judge["rows"], judge["wanted"]) == (13, 256)
+
+
+def work_of_servers(found: Estimate) -> dict[str, float]:
+    """What the servers of each model have beside weights and cache."""
+    parts = [part for part in found.memory.lasting if part.name.startswith("keys, values")]
+    assert len({part.model for part in parts}) == len(parts)
+    return {part.model: part.bytes for part in parts}
+
+
+def test_what_a_server_works_with_stays_beside_the_activations():
+    inside, servers = one_gpu("engine=vllm"), one_gpu("engine=vllm_servers")
+    assert not work_of_servers(inside)
+    most = {
+        model: max(
+            part.bytes
+            for part in inside.memory.passing
+            if part.model == model and part.name.startswith("keys, values")
+        )
+        for model in ("policy", "reward", "adapter")
+    }
+    assert work_of_servers(servers) == most
+    assert not [part for part in servers.memory.passing if part.name.startswith("keys, values")]
+    caches = [p.bytes for f in (inside, servers) for p in f.memory.lasting if p.model == "all"]
+    assert caches == [2**30, 2**30], "counted once"
+
+
+@pytest.mark.parametrize("elsewhere", [RAY, HTTP])
+def test_servers_on_other_devices_take_nothing_here(elsewhere):
+    found = one_gpu("engine=vllm_servers", *elsewhere)
+    assert not work_of_servers(found)
+    assert not [part for part in found.memory.lasting if "servers" in part.name]
