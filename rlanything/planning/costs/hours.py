@@ -16,7 +16,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from rlanything.config import Config
-from rlanything.engines.placement import Role, weight_bytes
+from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.cache import engines, rows_held, token_bytes, training_engines
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.endpoints import endpoint_of
@@ -137,11 +137,11 @@ def sharing_stage(config: Config, stage: StageWork, training: int) -> int:
 
 
 def width_of(config: Config, model: str, learns: Container[str]) -> int:
-    """Bytes of a weight of the model that samples. With LoRA the weights are frozen.
+    """Bytes of a weight of the model that samples. With LoRA the weights are frozen, and so is the copy of `fsdp`.
 
     Other policies are loaded as the policy is, and judges as the reward model.
     """
-    trained = model in learns and model not in config.learn.lora
+    trained = model in learns and model not in config.learn.lora and config.train.strategy != SHARDED
     like = "policy" if model in (SOLVER, OTHER_POLICY) else "reward" if model.startswith(JUDGE) else model
     return weight_bytes(config.precision(like), Role.TRAINED if trained else Role.FROZEN)
 

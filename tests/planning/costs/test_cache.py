@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from costs_cases import ROOT, WHOLE, one_gpu
+from costs_cases import ROOT, WHOLE, configuration, one_gpu
 
 from rlanything.cli import main
 from rlanything.config import Config, parse
@@ -175,3 +175,8 @@ def test_servers_on_other_devices_take_nothing_here(elsewhere):
     found = one_gpu("engine=vllm_servers", *elsewhere)
     assert not work_of_servers(found)
     assert not [part for part in found.memory.lasting if "servers" in part.name]
+
+
+def test_a_divided_model_samples_from_its_frozen_copy():
+    divided, whole = (configuration(f"train.strategy={name}") for name in ("fsdp", "auto"))
+    assert [width_of(config, "policy", ("policy",)) for config in (divided, whole)] == [2, 4]
