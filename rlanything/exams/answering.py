@@ -69,7 +69,7 @@ def answer_exam(
 
 SIZES = (
     *("max_batch", "cache_gib", "max_batched_tokens", "prefix_caching", "eager", "tolerance"),
-    *("replicas", "addresses", "folder", "start_s", "request_s", "restarts", "batch_invariant"),
+    *("replicas", "addresses", "folder", "start_s", "request_s", "restarts"),
 )
 """Arguments of engines that change no answer."""
 
