@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from costs_cases import ROOT, WHOLE, configuration, one_gpu
@@ -11,6 +12,7 @@ from rlanything.cli import main
 from rlanything.config import Config, parse
 from rlanything.engines.vllm import instance
 from rlanything.planning import compose
+from rlanything.planning.costs import devices
 from rlanything.planning.costs.cache import BLOCK, rows_held, token_bytes, training_engines
 from rlanything.planning.costs.estimate import Estimate, model_sizes
 from rlanything.planning.costs.hours import learning, width_of
@@ -144,6 +146,27 @@ def test_the_plan_says_that_the_cache_bounds_the_rows(capsys):
         if (each["stage"], each["calls"]) == ("iterations", "judge")
     ]
     assert (judge["rows"], judge["wanted"]) == (13, 256)
+
+
+def test_the_commands_of_the_pages_have_a_cache_that_holds_all_rows():
+    pages = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("lora", "vllm", "containers")}
+    written = [
+        line.split("scale=single-gpu ")[1].split()
+        for name in ("lora", "vllm")
+        for line in pages[name].splitlines()
+        if line.startswith("rlanything config write scale=single-gpu engine=vllm")
+    ]
+    (served,) = re.findall(r"SET:-(engine=vllm_servers .*)}", (ROOT / "compose.yaml").read_text())
+    assert len(written) == 2
+    for words in (*written, served.split()):
+        found = one_gpu(*words)
+        assert found.fits
+        assert not found.held
+    assert f"`SET={served}`" in pages["containers"]
+    assert (
+        f"the plan has {one_gpu(*served.split()).memory.peak / devices.GB:.1f} GB at most"
+        in pages["containers"]
+    )
 
 
 def work_of_servers(found: Estimate) -> dict[str, float]:

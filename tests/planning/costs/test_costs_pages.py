@@ -118,9 +118,13 @@ def test_the_pages_have_the_numbers_of_the_preset_for_one_gpu():
     assert f"at most {whole.all_hours:.1f} hours." in page
     assert f"the training takes {most}. With `learn.gradient_checkpointing=true` it takes {less}" in page
     assert f"at most {games.hours.hours:.1f} hours, and everything together {games.all_hours:.1f}" in page
-    for words in ("engine.max_batch=128", FAST, f"{FAST} learn.micro_batch_tokens=8192"):
+    long = "learn.micro_batch_tokens=8192"
+    cached = [f"{FAST} engine.cache_gib={gib}" for gib in (12, 16)]
+    table = ("engine.max_batch=128", cached[0], *(f"{words} {long}" for words in (FAST, *cached)))
+    for words in table:
         found = one_gpu(*words.split())
         assert f"| `{words}` | {found.memory.peak / devices.GB:.1f} | {found.all_hours:.1f} |" in page
+        assert found.fits
     tiny = [f"model.{name}.path=Qwen/Qwen2.5-0.5B-Instruct" for name in ("policy", "reward")]
     assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
     assert f"{lasting} before activations, at most {peak} with them" in paper
@@ -166,11 +170,20 @@ def test_the_page_from_a_laptop_to_a_cluster_has_the_numbers_of_its_plans(monkey
 
 def test_the_page_from_a_laptop_to_a_cluster_has_the_hours_of_vllm(capsys):
     (chosen,) = re.findall(r'make repro SCALE=single-gpu SET="([^"]*)"', SCALE)
-    kind, _, hours = printed(capsys, f"rlanything plan scale=single-gpu {chosen} --arm full --device H100")
+    kind, memory, hours = printed(
+        capsys, f"rlanything plan scale=single-gpu {chosen} --arm full --device H100"
+    )
+    (cache,) = (word for word in chosen.split() if word.startswith("engine.cache_gib="))
+    without = f"rlanything plan scale=single-gpu {chosen.replace(cache, '')} --arm full --device H100"
+    assert f"The plan has {memory} GB {kind}. With the default" in SCALE
+    assert f"everything would take {kind} {printed(capsys, without)[2]} hours." in SCALE
+    preset = (ROOT / "experiments" / "scale" / "single-gpu.yaml").read_text().replace("\n# ", " ")
+    assert f"On 80 GB, {chosen} take a sixth of the time" in preset
     before = re.search(r"([\d.]+) h at most", cell("one GPU"))
     assert before is not None
     assert cell("one GPU").endswith(f"with `vllm` [{hours} h](#one-gpu)")
     assert f"take {hours} hours {kind} in place of {before[1]}, by the plan" in SCALE
+    assert round(float(before[1]) / float(hours)) == 6
 
 
 def activations_of(found: Estimate) -> str:
