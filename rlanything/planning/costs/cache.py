@@ -7,7 +7,7 @@ vLLM, and most rows are shorter. So more rows may find room, and the time that f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlanything.config import ArmConfig, Config
@@ -21,6 +21,9 @@ from rlanything.targets import TARGET
 GIB = 2**30
 BLOCK = 32
 """Tokens of a block of vLLM's cache, which one row has alone: `engines.vllm.instance.BLOCK`."""
+
+Width = Callable[[str], int]
+"""The name of a model -> bytes of a weight of what samples."""
 
 
 @dataclass(frozen=True)
@@ -59,53 +62,65 @@ def replicas(config: Config) -> int:
     return int(config.engine.get("replicas", 1)) if config.engine[TARGET] == SERVERS else 1
 
 
-def training_engines(config: Config, arm_name: str, learns: Sequence[str]) -> int:
-    """How many engines share the cache while an arm trains. learns: the models that it trains.
+def parts(
+    config: Config, models: Iterable[str], sizes: Mapping[str, Size], widths: Width
+) -> dict[str, float]:
+    """The part of the cache that each of some models has, whose engines are open together; the sum is 1.
+
+    They are in proportion to a prompt with its reply as long as the model's context. See `engines.vllm.budget`. A model
+    behind an endpoint has none.
+    """
+    needs = {
+        name: config.context(sizes[name].positions) * token_bytes(config, sizes[name], widths(name))
+        for name in models
+        if endpoint_of(config, name) is None
+    }
+    return {name: need / sum(needs.values()) for name, need in needs.items()}
+
+
+def training_parts(
+    config: Config, arm_name: str, learns: Sequence[str], sizes: Mapping[str, Size], widths: Width
+) -> dict[str, float]:
+    """The same of the models of a training. learns: those that train.
 
     In the trainer's process all models that share frozen weights have one vLLM, where LoRA's are kept apart.
     """
     arm = config.arm(arm_name)
     used = loaded(config, arm)
     shared = sharing(config, arm, used, learns) if config.engine[TARGET] == VLLM else {}
-    own = [name for name in used if not (name in shared and lora_apart(config, name))]
-    return engines(config, own)
+    tenants = {name: holder for name, holder in shared.items() if lora_apart(config, name)}
+    found = parts(config, [name for name in used if name not in tenants], sizes, widths)
+    return found | {name: found[holder] for name, holder in tenants.items() if holder in found}
 
 
-def engines(config: Config, models: Iterable[str]) -> int:
-    """How many engines models have that are open together, at least 1. A model behind an endpoint has none."""
-    return max(1, sum(endpoint_of(config, name) is None for name in set(models)))
-
-
-def rows_held(config: Config, longest: int, token: float, sharers: int) -> int | None:
+def rows_held(config: Config, longest: int, token: float, part: float) -> int | None:
     """The rows of `longest` tokens that all vLLMs of a model hold together, at least one in each.
 
-    token: bytes of the keys and values of a token. sharers: engines that share the cache. None: nothing is known of
+    token: bytes of the keys and values of a token. part: of the cache, that the model has. None: nothing is known of
     the cache, or the engine is another one.
     """
-    shares = _shares(config, sharers)
-    if shares is None:
+    share = _share(config, part)
+    if share is None:
         return None
-    held = cache_bytes(config) / shares / _row_bytes(longest, token)
-    return replicas(config) * max(1, math.floor(held))
+    return replicas(config) * max(1, math.floor(cache_bytes(config) * share / _row_bytes(longest, token)))
 
 
 def held(
-    config: Config, stage: str, calls: Calls, size: Size, width: int, sharers: int, devices: int
+    config: Config, stage: str, calls: Calls, size: Size, width: int, part: float, devices: int
 ) -> Held | None:
     """What the cache holds of some calls; None where it holds all rows that are sampled together.
 
-    width: bytes of a weight of the model that samples.
+    width: bytes of a weight of the model that samples. part: of the cache, that the model has.
     """
     if endpoint_of(config, calls.model) is not None:
         return None
     token = token_bytes(config, size, width)
-    rows = rows_held(config, calls.longest, token, sharers)
+    rows, share = rows_held(config, calls.longest, token, part), _share(config, part)
     wanted = math.ceil(min(int(config.engine.get("max_batch", 1)), calls.at_once / devices))
-    shares = _shares(config, sharers)
-    if rows is None or shares is None or rows >= wanted:
+    if rows is None or share is None or rows >= wanted:
         return None
     each = math.ceil(wanted / replicas(config)) * _row_bytes(calls.longest, token)
-    return Held(stage, calls.name, calls.longest, rows, wanted, each * shares / GIB)
+    return Held(stage, calls.name, calls.longest, rows, wanted, each / share / GIB)
 
 
 def token_bytes(config: Config, size: Size, width: int) -> float:
@@ -118,18 +133,15 @@ def copied(config: Config, width: int) -> int:
     return {"float32": 4, "bfloat16": 2}.get(config.engine.get("dtype", "auto"), width)
 
 
-def _shares(config: Config, sharers: int) -> int | None:
-    """Into how many parts the cache is divided, of which each vLLM has one. See `engines.vllm.budget`.
-
-    Each server that Ray places has the whole.
-    """
+def _share(config: Config, part: float) -> float | None:
+    """The part of the cache that each vLLM of a model has. part: of the model. Each server that Ray places has all."""
     if config.engine[TARGET] not in (VLLM, SERVERS):
         return None
     if not given(config):
-        return sharers * replicas(config)
+        return part / replicas(config)
     from rlanything.engines.vllm.served.settings import SCHEME
 
-    return 1 if str(config.engine["addresses"][0]).startswith(SCHEME) else None
+    return 1.0 if str(config.engine["addresses"][0]).startswith(SCHEME) else None
 
 
 def _row_bytes(tokens: int, token: float) -> float:

@@ -9,9 +9,17 @@ from pathlib import Path
 from rlanything.config import Checkpoint, Config
 from rlanything.planning.costs import devices as known
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.cache import Held, held, training_engines
+from rlanything.planning.costs.cache import Held, held
 from rlanything.planning.costs.endpoints import endpoint_of, served_size
-from rlanything.planning.costs.hours import Hours, hours, learning, sharing_stage, stage_hours, width_of
+from rlanything.planning.costs.hours import (
+    Hours,
+    hours,
+    learning,
+    parts_of_stage,
+    parts_of_training,
+    stage_hours,
+    width_of,
+)
 from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
@@ -146,7 +154,7 @@ def _held(
 ) -> tuple[Held, ...]:
     """What vLLM's cache holds of the calls of all stages, where it does not hold all of their rows."""
     learns = learning(config, arm)
-    training = training_engines(config, arm, learns)
+    training = parts_of_training(config, arm, sizes)
     found = (
         held(
             config,
@@ -154,11 +162,13 @@ def _held(
             calls,
             sizes[calls.model],
             width_of(config, calls.model, learns if stage.work.training else ()),
-            sharing_stage(config, stage.work, training),
+            cache[calls.model],
             devices,
         )
         for stage in stages
+        for cache in [parts_of_stage(config, stage.work, training, sizes)]
         for calls in stage.work.calls
+        if calls.model in cache
     )
     return tuple(each for each in found if each is not None)
 
@@ -182,11 +192,11 @@ def _stages(
     """The stages that all arms share, and the measurements of this arm."""
     positions = _contexts(config, sizes)
     measuring, learns = Measuring(config, positions, given), learning(config, arm)
-    training = training_engines(config, arm, learns)
+    training = parts_of_training(config, arm, sizes)
 
     def stage(work: StageWork, shared: bool) -> Stage:
         seeds = config.train.seeds if work.every_seed else 1
-        sharers = sharing_stage(config, work, training)
-        return Stage(work, shared, seeds, stage_hours(config, work, learns, sizes, device, devices, sharers))
+        cache = parts_of_stage(config, work, training, sizes)
+        return Stage(work, shared, seeds, stage_hours(config, work, learns, sizes, device, devices, cache))
 
     return [stage(w, True) for w in measuring.shared()], [stage(w, False) for w in measuring.of_arm(arm)]

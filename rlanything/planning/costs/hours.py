@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rlanything.config import Config
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
-from rlanything.planning.costs.cache import engines, rows_held, token_bytes, training_engines
+from rlanything.planning.costs.cache import parts, rows_held, token_bytes, training_parts
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.measuring import JUDGE, OTHER_POLICY, SOLVER, StageWork
@@ -56,10 +56,10 @@ def hours(
 ) -> Hours:
     """The time of all iterations and seeds of an arm, without the panels of the learning curve."""
     learns = learning(config, arm_name)
-    sharers, phases = training_engines(config, arm_name, learns), {}
+    cache, phases = parts_of_training(config, arm_name, sizes), {}
     for calls in work.calls:
         width = width_of(config, calls.model, learns)
-        phases[calls.name] = _sampled(config, calls, sizes[calls.model], width, device, devices, sharers)
+        phases[calls.name] = _sampled(config, calls, sizes[calls.model], width, device, devices, cache)
     for name in sorted(learns):
         forward = (
             config.learn.kl_reference == "base",
@@ -115,25 +115,36 @@ def stage_hours(
     sizes: Mapping[str, Size],
     device: Device,
     devices: int,
-    sharers: int,
+    cache: Mapping[str, float],
 ) -> float:
     """Hours of a stage, all seeds. Outside a training every model is frozen.
 
-    learns: the models that train where the stage is part of a training. sharers: see `sharing_stage`.
+    learns: the models that train where the stage is part of a training. cache: see `parts_of_stage`.
     """
     seconds = 0.0
     for calls in stage.calls:
         width = width_of(config, calls.model, learns if stage.training else ())
-        seconds += _sampled(config, calls, sizes[calls.model], width, device, devices, sharers)
+        seconds += _sampled(config, calls, sizes[calls.model], width, device, devices, cache)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
 
 
-def sharing_stage(config: Config, stage: StageWork, training: int) -> int:
-    """How many engines share vLLM's cache in a stage. training: how many do in the training that it may be part of."""
+def parts_of_training(config: Config, arm_name: str, sizes: Mapping[str, Size]) -> dict[str, float]:
+    """The part of vLLM's cache that each model has while an arm trains."""
+    learns = learning(config, arm_name)
+    return training_parts(config, arm_name, learns, sizes, lambda name: width_of(config, name, learns))
+
+
+def parts_of_stage(
+    config: Config, stage: StageWork, training: Mapping[str, float], sizes: Mapping[str, Size]
+) -> Mapping[str, float]:
+    """The same in a stage. training: `parts_of_training`, of which the stage may be a part."""
     if stage.training:
         return training
-    return engines(config, (calls.model for calls in stage.calls)) if stage.together else 1
+    models = {calls.model for calls in stage.calls}
+    if stage.together:
+        return parts(config, models, sizes, lambda name: width_of(config, name, ()))
+    return dict.fromkeys(models, 1.0)
 
 
 def width_of(config: Config, model: str, learns: Container[str]) -> int:
@@ -163,18 +174,24 @@ def products_of(size: Size) -> int:
 
 
 def _sampled(
-    config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int, sharers: int
+    config: Config,
+    calls: Calls,
+    size: Size,
+    width: int,
+    device: Device,
+    devices: int,
+    cache: Mapping[str, float],
 ) -> float:
     """The seconds of `sampling` with the configured engine. A model behind an endpoint takes none here.
 
-    sharers: engines that share vLLM's cache.
+    cache: the part of vLLM's cache that each model has.
     """
     if endpoint_of(config, calls.model) is not None:
         return 0.0
     graphs = config.engine[TARGET] in (VLLM, SERVERS) and not config.engine.get("eager", True)
     least = GRAPH_S if graphs and device.name != CPU else starting(size, device)
     most = int(config.engine.get("max_batch", 1))
-    held = rows_held(config, calls.longest, token_bytes(config, size, width), sharers)
+    held = rows_held(config, calls.longest, token_bytes(config, size, width), cache[calls.model])
     most = most if held is None else min(most, held)
     return sampling(calls, size, device, most=most, width=width, least=least, devices=devices)
 

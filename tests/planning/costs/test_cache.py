@@ -13,9 +13,9 @@ from rlanything.config import Config, parse
 from rlanything.engines.vllm import instance
 from rlanything.planning import compose
 from rlanything.planning.costs import devices
-from rlanything.planning.costs.cache import BLOCK, rows_held, token_bytes, training_engines
+from rlanything.planning.costs.cache import BLOCK, rows_held, token_bytes
 from rlanything.planning.costs.estimate import Estimate, model_sizes
-from rlanything.planning.costs.hours import learning, width_of
+from rlanything.planning.costs.hours import learning, parts_of_training, width_of
 
 TOKEN = 28 * 2 * 256 * 2
 """Bytes of the keys and values of a token of Qwen2.5-1.5B in bfloat16: layers, two of each, 2 heads of 128."""
@@ -33,9 +33,9 @@ def composed(*overrides: str) -> Config:
 def held(*overrides: str, arm: str = "full") -> int | None:
     """Rows of the judge in a training."""
     config = composed(*overrides)
-    learns = learning(config, arm)
-    token = token_bytes(config, model_sizes(config, ROOT)["reward"], width_of(config, "reward", learns))
-    return rows_held(config, JUDGED, token, training_engines(config, arm, learns))
+    sizes, width = model_sizes(config, ROOT), width_of(config, "reward", learning(config, arm))
+    part = parts_of_training(config, arm, sizes)["reward"]
+    return rows_held(config, JUDGED, token_bytes(config, sizes["reward"], width), part)
 
 
 def test_one_gib_holds_as_many_rows_as_worked_out_by_hand():
@@ -74,18 +74,28 @@ def test_another_cache_bounds_nothing(overrides):
 
 
 def test_who_shares_the_cache():
-    def sharers(*overrides: str, arm: str = "full") -> int:
+    def parts(*overrides: str, arm: str = "full") -> dict[str, float]:
         config = composed("engine=vllm_servers", *overrides)
-        return training_engines(config, arm, learning(config, arm))
+        return parts_of_training(config, arm, model_sizes(config, ROOT))
 
-    assert sharers() == 3
-    assert sharers(arm="policy_reward") == 2, "without an adapter"
+    assert parts() == pytest.approx({"policy": 1 / 3, "reward": 1 / 3, "adapter": 1 / 3})
+    assert parts(arm="policy_reward") == {"policy": 0.5, "reward": 0.5}
+    small = (
+        "model.policy.path=Qwen/Qwen2.5-0.5B-Instruct"  # 12,288 bytes a token, by 24 layers and 2 heads of 64
+    )
+    assert parts(small, arm="policy_reward") == pytest.approx({"policy": 3 / 10, "reward": 7 / 10})
+    large = (
+        "model.policy.path=Qwen/Qwen3-4B"  # 147,456 bytes a token, 40,960 positions: 5.625 GiB beside 0.875
+    )
+    assert parts(large, arm="policy_reward") == pytest.approx({"policy": 45 / 52, "reward": 7 / 52})
+    short = parts(large, "engine.context=8192", arm="policy_reward")
+    assert short["policy"] == pytest.approx(147_456 / (147_456 + TOKEN))
     served = (
         "engine@endpoints.reward=openai", "endpoints.reward.model=judge", "endpoints.reward.context=32768",
         "endpoints.reward.base_url=http://127.0.0.1:8000/v1", "endpoints.reward.key_env=null",
         "~arm@arms.policy_reward", "arms.full.train_reward=false",
     )  # fmt: skip
-    assert sharers(*served) == 2, "an endpoint has no engine"
+    assert parts(*served) == {"policy": 0.5, "adapter": 0.5}, "an endpoint has no engine"
 
 
 def test_the_hours_are_those_of_as_many_rows():

@@ -164,7 +164,7 @@ def by_hand(
     overrides = ["train.precision=32-true", "engine.max_batch=64", f"train.workers={workers}"]
     stage = StageWork("s", (CALLS,), times, every_seed, training)
     config = configuration(*overrides)
-    return 3600 * stage_hours(config, stage, ("policy",), {"policy": SIZE}, ROUND, devices, 1)
+    return 3600 * stage_hours(config, stage, ("policy",), {"policy": SIZE}, ROUND, devices, {"policy": 1.0})
 
 
 def test_the_seconds_of_a_stage_are_those_worked_out_by_hand():
