@@ -123,6 +123,16 @@ def held(
     return Held(stage, calls.name, calls.longest, rows, wanted, each / share / GIB)
 
 
+def least_gib(config: Config, size: Size, width: int, part: float) -> float:
+    """The least `engine.cache_gib` with which the engine of a model starts: room for a prompt with its reply.
+
+    width: bytes of a weight of the model that samples. part: of the cache, that the model has. 0 where the engine is
+    another one, or nothing is known of the cache.
+    """
+    share = _share(config, part)
+    return config.context(size.positions) * token_bytes(config, size, width) / share / GIB if share else 0.0
+
+
 def token_bytes(config: Config, size: Size, width: int) -> float:
     """Bytes of the keys and values of a token in vLLM. width: bytes of a weight of the model."""
     return size.layers * 2 * size.kv * copied(config, width)

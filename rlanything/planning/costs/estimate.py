@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Checkpoint, Config
 from rlanything.planning.costs import devices as known
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.cache import Held, held
+from rlanything.planning.costs.cache import Held, held, least_gib
 from rlanything.planning.costs.endpoints import endpoint_of, served_size
 from rlanything.planning.costs.hours import (
     Hours,
@@ -25,7 +25,7 @@ from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
 from rlanything.planning.costs.saving import Saving, saving
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
-from rlanything.planning.costs.workload import Workload, workload
+from rlanything.planning.costs.workload import Calls, Workload, workload
 
 ROLES = ("policy", "reward", ADAPTER)
 """The models of a training. Other models are used by the stages `label` and `evaluate` only."""
@@ -69,6 +69,8 @@ class Estimate:
     """If no setting fits: the bytes that are always on a device, in every setting that was tried."""
     held: tuple[Held, ...] = ()
     """The calls of which vLLM's cache holds fewer rows at once than could be sampled together."""
+    least_gib: float = 0.0
+    """The least `engine.cache_gib` with which vLLM starts in every stage; 0 with another engine."""
 
     @property
     def all_hours(self) -> float:
@@ -145,32 +147,41 @@ def estimate(
     before, after = _stages(config, arm, sizes, device, devices, given)
     stages = (*before, training, *after)
     saved = saving(config, arm, sizes)
-    cached = _held(config, arm, sizes, stages, devices)
-    return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept, cached)
+    cached, least = _held(config, arm, sizes, stages, devices), _least(config, arm, sizes, stages)
+    return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept, cached, least)
 
 
 def _held(
     config: Config, arm: str, sizes: dict[str, Size], stages: Iterable[Stage], devices: int
 ) -> tuple[Held, ...]:
     """What vLLM's cache holds of the calls of all stages, where it does not hold all of their rows."""
-    learns = learning(config, arm)
-    training = parts_of_training(config, arm, sizes)
     found = (
-        held(
-            config,
-            stage.work.name,
-            calls,
-            sizes[calls.model],
-            width_of(config, calls.model, learns if stage.work.training else ()),
-            cache[calls.model],
-            devices,
-        )
-        for stage in stages
-        for cache in [parts_of_stage(config, stage.work, training, sizes)]
-        for calls in stage.work.calls
-        if calls.model in cache
+        held(config, stage.work.name, calls, sizes[calls.model], width, part, devices)
+        for stage, calls, width, part in _cached(config, arm, sizes, stages)
     )
     return tuple(each for each in found if each is not None)
+
+
+def _least(config: Config, arm: str, sizes: dict[str, Size], stages: Iterable[Stage]) -> float:
+    """The least `engine.cache_gib` of all stages."""
+    cached = _cached(config, arm, sizes, stages)
+    return max(
+        (least_gib(config, sizes[calls.model], width, part) for _, calls, width, part in cached), default=0.0
+    )
+
+
+def _cached(
+    config: Config, arm: str, sizes: dict[str, Size], stages: Iterable[Stage]
+) -> Iterator[tuple[Stage, Calls, int, float]]:
+    """The calls of all stages, with the bytes of a weight that samples and the part of the cache of their model."""
+    learns = learning(config, arm)
+    training = parts_of_training(config, arm, sizes)
+    for stage in stages:
+        cache = parts_of_stage(config, stage.work, training, sizes)
+        for calls in stage.work.calls:
+            if calls.model in cache:
+                width = width_of(config, calls.model, learns if stage.work.training else ())
+                yield stage, calls, width, cache[calls.model]
 
 
 def _contexts(config: Config, sizes: dict[str, Size]) -> dict[str, int]:

@@ -146,6 +146,12 @@ def bounded(config: Config, estimates: Sequence[Estimate]) -> list[str]:
 
     Where the iterations have such calls, the line is about them alone.
     """
+    needed = max((found.least_gib for found in estimates), default=0.0)
+    if needed > cache.cache_bytes(config) / cache.GIB:
+        return [
+            f"engine.cache_gib={_cache(config)} is too small: vLLM does not start with less than {_up(needed)}, one "
+            "prompt with its reply of each model. A smaller engine.context needs less"
+        ]
     every = [each for found in estimates for each in found.held]
     held = [each for each in every if each.stage == ITERATIONS] or every
     if not held:

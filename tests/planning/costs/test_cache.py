@@ -127,26 +127,14 @@ def test_what_would_hold_all_rows_does(engine):
 
 
 def test_the_plan_says_that_the_cache_bounds_the_rows(capsys):
-    words = [
-        "--root",
-        str(ROOT),
-        "plan",
-        "scale=single-gpu",
-        "engine=vllm",
-        *FAST,
-        "--arm",
-        "full",
-        "--device",
-        "H100",
-    ]
-    assert main([*words, "learn.micro_batch_tokens=8192", "--details"]) == 0
-    said = capsys.readouterr().out
-    assert (
-        "engine.cache_gib=1 holds fewer rows than could be sampled together: 13 of 256 (judge, 2,774 tokens"
-        in said
-    )
+    chosen = ("plan", "scale=single-gpu", "engine=vllm", *FAST, "--arm", "full", "--device", "H100")
+    words = ["--root", str(ROOT), *chosen]
+    assert main([*words, "engine.cache_gib=2", "learn.micro_batch_tokens=8192", "--details"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    bounds = "engine.cache_gib=2 holds fewer rows than could be sampled together"
+    assert f"{bounds}: 26 of 256 (judge, 2,774 tokens a row)" in said
     assert "19.1 would hold all rows of the iterations; a device has room for 18.4." in said
-    assert "13 of 256 rows of 2,774 tokens; 19.1 would hold them" in said
+    assert "26 of 256 rows of 2,774 tokens; 19.1 would hold them" in said
     assert main([*words, "engine.cache_gib=40"]) == 0
     assert "cache_gib" not in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
@@ -156,6 +144,34 @@ def test_the_plan_says_that_the_cache_bounds_the_rows(capsys):
         if (each["stage"], each["calls"]) == ("iterations", "judge")
     ]
     assert (judge["rows"], judge["wanted"]) == (13, 256)
+
+
+CONTEXT = 32_768 * TOKEN / 2**30
+"""GiB of a prompt with its reply as long as Qwen2.5-1.5B has positions."""
+
+
+@pytest.mark.parametrize(
+    ("overrides", "least"),
+    [
+        (("engine=vllm",), 2 * CONTEXT),  # bootstrap opens two engines, before LoRA is there to share weights
+        (("engine=vllm_servers",), 3 * CONTEXT),
+        (("engine=vllm_servers", "engine.replicas=2"), 6 * CONTEXT),
+        (("engine=vllm_servers", "engine.context=4096"), 3 * CONTEXT / 8),
+        (("engine=vllm_servers", *RAY), CONTEXT),
+        (("engine=vllm_servers", *HTTP), 0),
+        ((), 0),
+    ],
+)
+def test_the_least_cache_is_what_the_engines_ask_for_when_they_are_made(overrides, least):
+    assert one_gpu(*overrides).least_gib == pytest.approx(least)
+
+
+def test_the_plan_says_that_a_cache_is_too_small_to_start(capsys):
+    command = ["--root", str(ROOT), "plan", "scale=single-gpu", "engine=vllm_servers", "--device", "H100"]
+    assert main(command) == 0
+    assert "engine.cache_gib=1 is too small: vLLM does not start with less than 2.7" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_the_commands_of_the_pages_have_a_cache_that_holds_all_rows():
@@ -172,6 +188,7 @@ def test_the_commands_of_the_pages_have_a_cache_that_holds_all_rows():
         found = one_gpu(*words)
         assert found.fits
         assert not found.held
+        assert found.least_gib <= composed(*words).engine["cache_gib"]
     assert f"`SET={served}`" in pages["containers"]
     assert (
         f"the plan has {one_gpu(*served.split()).memory.peak / devices.GB:.1f} GB at most"
