@@ -34,7 +34,7 @@ from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.planning.costs import hours
 from rlanything.planning.costs.devices import Device
 from rlanything.planning.costs.sizes import Size
-from rlanything.planning.costs.workload import Calls
+from rlanything.planning.costs.work.workload import Calls
 
 LORA = LoraConfig(rank=16, alpha=32.0)
 CUDA = torch.device("cuda")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Config
-from rlanything.planning.costs.workload import proposal_tasks
+from rlanything.planning.costs.work.workload import proposal_tasks
 from rlanything.rewards.kind import kind_of
 
 Calibration = Callable[[Config, Path, str], float]

@@ -14,7 +14,7 @@ from rlanything.planning import check, compose, samplers
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.memory import memory
 from rlanything.planning.costs.sizes import embedded_size
-from rlanything.planning.costs.workload import workload
+from rlanything.planning.costs.work.workload import workload
 
 ROOT = Path(__file__).parents[2]
 

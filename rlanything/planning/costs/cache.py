@@ -14,7 +14,7 @@ from rlanything.config import ArmConfig, Config
 from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.low_rank import sharing
 from rlanything.planning.costs.sizes import Size
-from rlanything.planning.costs.workload import Calls
+from rlanything.planning.costs.work.workload import Calls
 from rlanything.planning.samplers import SERVERS, VLLM, lora_apart
 from rlanything.targets import TARGET
 

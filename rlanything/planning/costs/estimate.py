@@ -20,12 +20,19 @@ from rlanything.planning.costs.hours import (
     stage_hours,
     width_of,
 )
-from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
 from rlanything.planning.costs.saving import Saving, saving
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
-from rlanything.planning.costs.workload import Calls, Workload, workload
+from rlanything.planning.costs.work.measuring import (
+    ADAPTER,
+    JUDGE,
+    OTHER_POLICY,
+    SOLVER,
+    Measuring,
+    StageWork,
+)
+from rlanything.planning.costs.work.workload import Calls, Workload, workload
 
 ROLES = ("policy", "reward", ADAPTER)
 """The models of a training. Other models are used by the stages `label` and `evaluate` only."""

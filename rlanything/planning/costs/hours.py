@@ -20,9 +20,9 @@ from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.cache import parts, rows_held, token_bytes, training_parts
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.endpoints import endpoint_of
-from rlanything.planning.costs.measuring import JUDGE, OTHER_POLICY, SOLVER, StageWork
 from rlanything.planning.costs.sizes import Size
-from rlanything.planning.costs.workload import Calls, Workload
+from rlanything.planning.costs.work.measuring import JUDGE, OTHER_POLICY, SOLVER, StageWork
+from rlanything.planning.costs.work.workload import Calls, Workload
 from rlanything.planning.samplers import SERVERS, VLLM
 from rlanything.targets import TARGET
 

@@ -16,9 +16,9 @@ from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.activations import activations
 from rlanything.planning.costs.cache import cache_bytes, copied, given, loaded, replicas
 from rlanything.planning.costs.low_rank import learned, lora_weights, sharing
-from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
-from rlanything.planning.costs.workload import Calls, Workload
+from rlanything.planning.costs.work.prompts import Rows
+from rlanything.planning.costs.work.workload import Calls, Workload
 from rlanything.planning.samplers import NATIVE, SERVERS, VLLM, lora_apart
 from rlanything.targets import TARGET
 

@@ -20,9 +20,9 @@ from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.estimate import Estimate, estimate, model_sizes
 from rlanything.planning.costs.hours import stage_hours
-from rlanything.planning.costs.measuring import Measuring, StageWork
 from rlanything.planning.costs.sizes import DECLARED, Size
-from rlanything.planning.costs.workload import Calls
+from rlanything.planning.costs.work.measuring import Measuring, StageWork
+from rlanything.planning.costs.work.workload import Calls
 
 ROOT = Path(__file__).parents[3]
 SMALL = [

@@ -20,10 +20,10 @@ from rlanything.planning.costs.devices import device
 from rlanything.planning.costs.estimate import model_sizes
 from rlanything.planning.costs.hours import hours
 from rlanything.planning.costs.memory import BATCHED, LOOKED, memory
-from rlanything.planning.costs.prompts import picture_tokens, policy_prompts, questions
 from rlanything.planning.costs.sizes import from_fields
 from rlanything.planning.costs.tower import Tower
-from rlanything.planning.costs.workload import workload
+from rlanything.planning.costs.work.prompts import picture_tokens, policy_prompts, questions
+from rlanything.planning.costs.work.workload import workload
 
 POSITIONS = {"policy": 262_144, "reward": 262_144, "adapter": 40_960}
 

@@ -21,8 +21,8 @@ from rlanything.core.types import (
 from rlanything.learn.packing import Row, policy_rows, reward_rows
 from rlanything.planning import compose
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.prompts import Questions
-from rlanything.planning.costs.workload import Calls, Workload, workload
+from rlanything.planning.costs.work.prompts import Questions
+from rlanything.planning.costs.work.workload import Calls, Workload, workload
 
 ROOT = Path(__file__).parents[3]
 SMALL = ["rollout.max_steps=5", "rollout.max_tokens=7", "judge.max_tokens=9"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rlanything.config import ArmConfig, Config
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.endpoints import endpoint_of
-from rlanything.planning.costs.prompts import (
+from rlanything.planning.costs.work.prompts import (
     Questions,
     Rows,
     policy_prompts,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from rlanything.config import BASE, BASE_COOLED, Config
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.prompts import policy_prompts, questions
-from rlanything.planning.costs.workload import Calls, acting, judging
+from rlanything.planning.costs.work.prompts import policy_prompts, questions
+from rlanything.planning.costs.work.workload import Calls, acting, judging
 from rlanything.rewards.kind import kind_of
 from rlanything.stages import BOOTSTRAP, EVALUATE, LABEL
 
