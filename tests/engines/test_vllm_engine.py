@@ -116,7 +116,7 @@ def test_a_full_cache_and_short_passes_change_nothing(model):
 
 
 def test_a_context_of_its_own_needs_less_memory_and_refuses_what_is_longer(model):
-    """The full context needs 0.0015 GiB of the model's keys and values, or so."""
+    cases.needs_vllm()
     with pytest.raises(UserError, match=r"cache_gib = 0\.0005: it needs .* or a smaller engine\.context"):
         VllmEngine(model, cases.tokenizer(), cache_gib=0.0005)
     fitting = Request(cases.words(random.Random(0), 56, 56), 3, 8)
