@@ -209,13 +209,15 @@ test-long: install-dev  ## Run the long tests: experiments of every kind, real t
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow
 
-# With vLLM in the process, and with servers that take over updates, two of them of models that see.
+# With vLLM in the process, also a whole training, and with servers that take over updates, two of them of models that see.
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
 		tests/engines/pictures -k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
 	.rla/vllm/bin/python -m pytest tests/engines/test_engine_parity.py tests/engines/lora/test_lora.py -k vllm
 	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py \
 		tests/engines/openai/test_endpoint_vllm.py tests/engines/openai/test_endpoint_vllm_pictures.py
+	.rla/vllm/bin/python -m pytest -m "not slow" --timeout 1800 tests/stages/small_experiments/test_vllm_run.py \
+		-k "not servers and not lora"
 
 # A training with three servers takes minutes, more of them where others use the cores.
 test-vllm-runs:  ## Run whole trainings with vLLM, also in servers, with pictures and LoRA; `make vllm` comes first

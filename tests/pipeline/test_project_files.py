@@ -185,6 +185,7 @@ def test_ci_runs_what_a_contributor_runs(command):
     [
         ("test-vllm", "tests/engines/test_engine_parity.py", "vllm"),
         ("test-vllm", "tests/engines/lora/test_lora.py", "vllm"),
+        ("test-vllm", "tests/stages/small_experiments/test_vllm_run.py", "not servers and not lora"),
         ("test-vllm-runs", "tests/stages/small_experiments/test_vllm_run.py", None),
         ("test-vllm-runs", "tests/images/test_vllm_picture_run.py", None),
     ],
