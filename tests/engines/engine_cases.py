@@ -144,10 +144,7 @@ def opened(
     name: str, model: PreTrainedModel, words: PreTrainedTokenizerBase | None = None, **arguments: Any
 ) -> Iterator[Engine]:
     """An engine over a model. The test is skipped where the engine's package is not installed. words: its tokenizer."""
-    if name == "vllm_servers":
-        needs_vllm()
-        arguments = {"cache_gib": VLLM_GIB, **arguments}
-    if name == "vllm":
+    if name.startswith("vllm"):
         needs_vllm()
         _vllm_open.append(None)
         arguments = {"cache_gib": VLLM_GIB * len(_vllm_open), **arguments}  # those that are open share it
@@ -156,7 +153,7 @@ def opened(
         yield engine
     finally:
         engine.close()
-        if name == "vllm":
+        if name.startswith("vllm"):
             _vllm_open.pop()
 
 
