@@ -79,12 +79,16 @@ def _fits_tests(config: Config) -> None:
 
 
 def _has_room(config: Config) -> None:
-    """An embedded model's context has room for what it is to write."""
-    room = math.inf if config.model.embedded is None else config.model.embedded.positions
-    lengths = {"rollout": config.rollout.max_tokens, "judge": config.judge.max_tokens}
-    for name, length in {**lengths, "adaptation": config.adaptation.max_tokens}.items():
-        if length >= room:
-            raise ValueError(f"{name}.max_tokens = {length}: must be below model.embedded.positions = {room}")
+    """What bounds a prompt with its reply has room for the reply. An endpoint has a context of its own."""
+    rooms = {"engine.context": config.engine.get("context")}
+    if config.model.embedded is not None:
+        rooms["model.embedded.positions"] = config.model.embedded.positions
+    lengths = {"policy": ("rollout", config.rollout.max_tokens), "reward": ("judge", config.judge.max_tokens)}
+    lengths["adapter"] = "adaptation", config.adaptation.max_tokens
+    for key, room in rooms.items():
+        for role, (name, length) in lengths.items():
+            if type(room) is int and role not in config.endpoints.served and length >= room:
+                raise ValueError(f"{name}.max_tokens = {length}: must be below {key} = {room}")
 
 
 def _decodes_together(config: Config) -> None:

@@ -100,6 +100,7 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
             {"rollout__max_tokens": 4096},
             "rollout.max_tokens = 4096: must be below model.embedded.positions = 4096",
         ),
+        ({"engine__context": 16}, "rollout.max_tokens = 16: must be below engine.context = 16"),
     ],
 )
 def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):

@@ -239,3 +239,10 @@ def test_a_plan_counts_what_the_servers_have():
     assert found["its servers' copies", "policy"] == 2 * 4 * size.parameters
     assert found["servers' keys and values", "all"] == 2**30, "all servers share it"
     assert served("engine.addresses=[http://gpu:8001]") == {}
+
+
+def test_a_reply_has_room_in_the_context_of_vllm_or_in_that_of_its_endpoint():
+    small = ("engine=vllm", "engine.context=64", "adaptation.max_tokens=64")
+    with pytest.raises(ConfigError, match=r"adaptation\.max_tokens = 64: must be below engine\.context = 64"):
+        composed(*small)
+    assert composed(*small, "engine@endpoints.adapter=openai", "endpoints.adapter.model=any")
