@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from web_cases import act, forget
 
+from envs.web.browser import asking
 from envs.web.browser.pool import Pool, Settings
 from envs.web.browser.tabs import LANES, Key, Tab, Tabs
 from envs.web.browser.view import View
@@ -170,6 +172,27 @@ def test_episodes_that_advance_together_in_many_pages_show_what_each_shows_alone
         del together._call
         for pool in (alone, together):
             pool.close()
+
+
+def test_the_pages_of_several_kinds_play_at_the_same_time(monkeypatch):
+    """Each waits for the other: had the second been asked only afterwards, none would answer."""
+    both, asked = asyncio.Barrier(2), asking.ask
+
+    async def meeting(page, kind, name, what):
+        async with asyncio.timeout(10):
+            await both.wait()
+        return await asked(page, kind, name, what)
+
+    pool = Pool(Settings(most_pages=4))
+    try:
+        monkeypatch.setattr(asking, "ask", meeting)
+        pool.play_ahead({"click-test": [("1", [])], "click-option": [("1", [])]})
+        monkeypatch.undo()
+        monkeypatch.setattr(pool, "_call", None)  # what follows is known already
+        assert all(pool.play(kind, "1", []).items for kind in ("click-test", "click-option"))
+    finally:
+        monkeypatch.undo()
+        pool.close()
 
 
 def test_the_first_views_of_episodes_are_made_before_they_start(monkeypatch):
