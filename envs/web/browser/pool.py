@@ -16,13 +16,7 @@ from typing import Any, NamedTuple
 from envs.web.browser.asking import ASK, BATCH, PLACES, Answer, ask, fresh, read
 from envs.web.browser.launch import SCREEN, chromium, launch, pages, playwright
 from envs.web.browser.tabs import Key, Tab, Tabs, Turn
-from envs.web.browser.view import (
-    LONGEST_TASK,
-    BrowserError,
-    BrowserTimeout,
-    View,
-    shortened,
-)
+from envs.web.browser.view import LONGEST_TASK, BrowserError, BrowserTimeout, View, shortened
 
 Json = dict[str, Any]
 BESIDE = 8
@@ -114,7 +108,6 @@ class Pool:
 
         Where pictures can be asked for, the places are those of one.
         """
-
         key = _key(kind, seed, actions)
 
         async def look(tabs: Tabs) -> Any:
