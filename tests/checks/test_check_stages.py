@@ -25,6 +25,7 @@ DECLARED = {
     "written_tests": "ladder",
     "study": "study",
     "table1": "study",
+    "table1_fit": "study",
     "long": "study",
     "transfer": "study",
     "weak_reward": "study",
