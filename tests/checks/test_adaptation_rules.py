@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlanything.buffer import Event
 from rlanything.checks.adaptation import document, results
-from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
+from rlanything.checks.adaptation.declare import Adaptation, Pair, load_adaptation
 from rlanything.checks.adaptation.finished import Answers, Moved, Run
 from rlanything.checks.adaptation.fresh import Progress
 from rlanything.checks.adaptation.rewrites import Rewrite, decides, inside, rewrites
@@ -203,6 +203,45 @@ def test_a_misspelt_key_and_a_missing_file_are_named(tmp_path):
     (tmp_path / "one.yaml").write_text("probes: [base, base]\n")
     with pytest.raises(ConfigError, match="'base' is there twice"):
         load_adaptation(tmp_path / "one.yaml")
+
+
+def test_a_pair_of_rules_that_cannot_be_compared_is_refused(tmp_path):
+    file = tmp_path / "one.yaml"
+    file.write_text("compare: [{rule: strict, over: strict}]\n")
+    with pytest.raises(ConfigError, match=r"compare.*'strict' cannot be compared with itself"):
+        load_adaptation(file)
+    file.write_text("compare: [{rule: strickt, over: none}]\n")
+    with pytest.raises(ConfigError, match=r"strickt.*'none', 'inclusive', 'strict', 'paired' or 'refused'"):
+        load_adaptation(file)
+
+
+def test_rules_are_compared_by_seed_and_corrected_together(tmp_path):
+    """In seed 0 the refused rewrite leaves the band, in seed 1 it does not; what `strict` takes is inside in both."""
+    seeds = {0: (16, 16), 1: (8, 16), 2: (16, 16)}
+    measured = []
+    for seed, played in seeds.items():
+        one = answers((8, 16), (4, 8))
+        refused = rewrite(Direction.HARDER, 0.5, 1.0).model_copy(update={"new": "refused"})
+        counts = {"base": {**one.probes["base"], "refused": played}}
+        again = {"base": {**one.again["base"], "refused": (1, 8)}}
+        changed = {"rewrites": [*one.rewrites, refused], "probes": counts, "again": again}
+        measured.append(run(tmp_path, seed, one.model_copy(update=changed)))
+    pairs = (Pair(rule="strict", over="refused"), Pair(rule="none", over="refused"))
+    found = results.read(Adaptation(probes=("base",), compare=pairs), BAND, measured).better
+    assert [(row.rule, row.over) for row in found] == [("strict", "refused"), ("none", "refused")]
+    first, second = (row.difference for row in found)
+    assert first.difference.mean == pytest.approx(2 / 3)
+    assert second.difference.mean == pytest.approx(1 / 3)
+    alone = results.read(Adaptation(probes=("base",), compare=pairs[:1]), BAND, measured).better[0]
+    assert first.p == pytest.approx(2 * alone.difference.p)
+
+
+def test_rules_of_which_one_takes_nothing_are_not_compared(tmp_path):
+    measured = [run(tmp_path, seed, answers((8, 16), (4, 8))) for seed in (0, 1)]
+    (row,) = results.read(
+        Adaptation(probes=("base",), compare=(Pair(rule="strict", over="refused"),)), BAND, measured
+    ).better
+    assert row.difference is None
 
 
 def test_progress_says_how_much_is_left(monkeypatch):

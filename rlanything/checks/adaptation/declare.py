@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from rlanything.checks.adaptation.rewrites import Rule
 from rlanything.config import CONTROLS, LISTED, Config, Section
 from rlanything.config.reading import validated
 from rlanything.config.section import Positive
@@ -15,6 +16,19 @@ from rlanything.files.yaml_file import read_mapping
 
 Probe = Literal["base", "trained"]
 """Who plays a rewrite and the task that it replaces: the policy that training begins with, or that it ends with."""
+
+
+class Pair(Section):
+    """Two rules. Said is: of the new tasks that `rule` takes, more are in the band than of those that `over` takes."""
+
+    rule: Rule
+    over: Rule
+
+    @model_validator(mode="after")
+    def _apart(self) -> Pair:
+        if self.rule == self.over:
+            raise ValueError(f"{self.rule!r} cannot be compared with itself")
+        return self
 
 
 class Adaptation(Section):
@@ -28,6 +42,11 @@ class Adaptation(Section):
     """Of each task of a rewrite, by each probe."""
     first_rollouts: Positive = 8
     """Of each first task, by the final policies of both arms."""
+    compare: Annotated[tuple[Pair, ...], LISTED] = (
+        Pair(rule="strict", over="refused"),
+        Pair(rule="paired", over="strict"),
+    )
+    """Rules that are tested against each other, by each probe; p is Holm's over all of it."""
     seeds: Positive | None = None
     """How many of the configuration's; None: all."""
 

@@ -125,7 +125,7 @@ def _common(config: Config, layout: Layout, declared: Adaptation) -> dict[str, A
     data = config.model_dump(mode="json", by_alias=True)
     code = [MEASURED, *targets({k: data[k] for k in ("env", "engine")})]
     return {
-        "declared": declared.model_dump(mode="json", exclude={"seeds"}),
+        "declared": declared.model_dump(mode="json", exclude={"seeds", "compare"}),
         "config": {name: data[name] for name in CONFIGURED},
         "place": placed(config),
         "prompts": tree_hash(layout.root / config.model.prompts),

@@ -27,6 +27,8 @@ Values = Mapping[int, Sequence[float]]
 """seed -> values."""
 Limits = tuple[float, float]
 """Between which a value can lie; no interval goes beyond."""
+Value = Callable[[Rewrite, Mapping[str, Share]], float]
+"""Of a rewrite, from a policy's fresh rollouts (task id -> counts)."""
 SHARES, CHANGES, COUNTS, DISTANCES = (0.0, 1.0), (-1.0, 1.0), (0.0, inf), (0.0, 2.0)
 
 
@@ -46,6 +48,19 @@ class Row:
     fresh: Estimate | None
     right: Estimate | None
     inside: Estimate | None
+
+
+@dataclass(frozen=True)
+class Better:
+    """How many more new tasks are in the band by one rule than by another, as one policy finds it; paired by seed.
+
+    difference: in shares. Its p is Holm's over all pairs of rules and policies. None where no seed has both.
+    """
+
+    probe: str
+    rule: str
+    over: str
+    difference: Contrast | None
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,7 @@ class Found:
     seeds: tuple[int, ...]
     rewrites: Mapping[int, int]
     rows: tuple[Row, ...]
+    better: tuple[Better, ...]
     lost: tuple[Lost, ...]
     distances: tuple[Distance, ...]
     keys: Mapping[int, str]
@@ -85,35 +101,69 @@ def read(declared: Adaptation, band: AcceptanceRule, measured: Sequence[Run]) ->
     """What was measured of every run. Raises `ConfigError` for a file that cannot be read."""
     answers = {run.seed: run.answers(declared.probes) for run in measured}
     rows = tuple(_row(probe, rule, band, answers) for probe in declared.probes for rule in RULES)
+    better = _compared(declared, band, answers)
     lost = tuple(_lost(declared, part, answers) for part in PARTS) if declared.against else ()
     distances = tuple(_distance(k, by, answers) for k, by in enumerate(("words", "embedding")))
     counts = {seed: len(found.rewrites) for seed, found in answers.items()}
     keys = {run.seed: run.key for run in measured}
-    return Found(declared, band, tuple(answers), counts, rows, lost, distances, keys)
+    return Found(declared, band, tuple(answers), counts, rows, better, lost, distances, keys)
 
 
 def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answers]) -> Row:
-    taken = {
-        seed: [r for r in found.rewrites if decides(rule, r, band, found.again[probe])]
-        for seed, found in answers.items()
-    }
-    chosen = {
-        seed: [r for r in rewrites if _measured(r, answers[seed].probes[probe])]
-        for seed, rewrites in taken.items()
-    }
+    taken = _taken(probe, rule, band, answers)
 
-    def over(value: Callable[[Rewrite, Mapping[str, Share]], float], limits: Limits) -> Estimate | None:
-        return _estimate({s: [value(r, answers[s].probes[probe]) for r in chosen[s]] for s in chosen}, limits)
+    def over(value: Value, limits: Limits) -> Estimate | None:
+        return _of(_means(_values(probe, taken, answers, value), limits))
 
     return Row(
         probe,
         rule,
-        accepted=_estimate({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS),
+        accepted=_of(_means({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS)),
         recorded=over(lambda r, _: r.sign * (r.after - r.before), CHANGES),
         fresh=over(_change, CHANGES),
         right=over(lambda r, played: float(_change(r, played) > 0), SHARES),
-        inside=over(lambda r, played: float(inside(_accuracy(played[r.new]), band)), SHARES),
+        inside=over(_in(band), SHARES),
     )
+
+
+def _compared(
+    declared: Adaptation, band: AcceptanceRule, answers: Mapping[int, Answers]
+) -> tuple[Better, ...]:
+    def panel(probe: str, rule: str) -> Panel | None:
+        taken = _taken(probe, rule, band, answers)
+        return _means(_values(probe, taken, answers, _in(band)), SHARES)
+
+    asked = [(probe, pair.rule, pair.over) for probe in declared.probes for pair in declared.compare]
+    pairs = {(probe, *rules): [panel(probe, rule) for rule in rules] for probe, *rules in asked}
+    found = {name: statistics.contrast(a, b) for name, (a, b) in pairs.items() if a and b}
+    known = statistics.corrected({name: one for name, one in found.items() if one is not None})
+    return tuple(Better(*name, known.get(name)) for name in asked)
+
+
+def _taken(
+    probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answers]
+) -> dict[int, list[Rewrite]]:
+    """Seed -> the rewrites that a rule accepts."""
+    return {
+        seed: [r for r in found.rewrites if decides(rule, r, band, found.again[probe])]
+        for seed, found in answers.items()
+    }
+
+
+def _values(
+    probe: str, taken: Mapping[int, list[Rewrite]], answers: Mapping[int, Answers], value: Value
+) -> dict[int, list[float]]:
+    """Seed -> the value of each accepted rewrite that could be measured."""
+    return {
+        seed: [value(r, played) for r in rewrites if _measured(r, played)]
+        for seed, rewrites in taken.items()
+        for played in (answers[seed].probes[probe],)
+    }
+
+
+def _in(band: AcceptanceRule) -> Value:
+    """Whether the new task is in the band."""
+    return lambda rewrite, played: float(inside(_accuracy(played[rewrite.new]), band))
 
 
 def _measured(rewrite: Rewrite, played: Mapping[str, Share]) -> bool:
@@ -152,18 +202,14 @@ def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:
 def _distance(place: int, by: str, answers: Mapping[int, Answers]) -> Distance:
     moved = {seed: [d[place] for d in found.moved.slots.values()] for seed, found in answers.items()}
     apart = {s: [f.moved.apart[place]] for s, f in answers.items() if f.moved.apart is not None}
-    return Distance(by, _estimate(moved, DISTANCES), _estimate(apart, DISTANCES))
+    return Distance(by, _of(_means(moved, DISTANCES)), _of(_means(apart, DISTANCES)))
 
 
-def _estimate(values: Values, limits: Limits) -> Estimate | None:
-    """The mean over seeds of their means. Seeds without a value are left out."""
-    means = {seed: mean(found) for seed, found in values.items() if found}
-    return _of(_panel(means, limits))
-
-
-def _panel(means: Mapping[int, float], limits: Limits) -> Panel | None:
+def _means(values: Values, limits: Limits) -> Panel | None:
+    """The mean of each seed. Seeds without a value are left out; None where all are."""
     import numpy as np
 
+    means = {seed: mean(found) for seed, found in values.items() if found}
     if not means:
         return None
     hits = np.array([[[value] for value in means.values()]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,8 +13,9 @@ from rlanything.checks.shares import Share
 from rlanything.core.adaptation import AcceptanceRule, accepts
 from rlanything.core.types import Direction, EventKind
 
-RULES = ("none", "inclusive", "strict", "paired", "refused")
+Rule = Literal["none", "inclusive", "strict", "paired", "refused"]
 """none: every rewrite. refused: what `strict` refuses. The others are those of `adaptation.acceptance`."""
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 class Rewrite(BaseModel):
