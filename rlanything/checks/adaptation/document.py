@@ -98,7 +98,7 @@ def _first(found: Found) -> list[str]:
         "## First tasks",
         f"The tasks with which training began, played {declared.first_rollouts} times by the final policies of "
         f"{code(declared.arm)} and of {code(declared.against)}, which rewrites nothing. The interval of *all* is over "
-        "seeds and tasks. p is not corrected.",
+        "seeds and tasks. p is Holm's over the three.",
         markdown_table(
             ["first tasks", code(declared.arm), code(declared.against), "difference", "p"],
             [_lost(row) for row in found.lost],

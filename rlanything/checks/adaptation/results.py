@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from statistics import mean
 
@@ -65,7 +65,7 @@ class Better:
 
 @dataclass(frozen=True)
 class Lost:
-    """Success on first tasks of the final policy with rewriting, without, and the difference."""
+    """Success on first tasks of the final policy with rewriting, without, and the difference; its p is Holm's."""
 
     part: str
     arm: Estimate | None
@@ -102,7 +102,7 @@ def read(declared: Adaptation, band: AcceptanceRule, measured: Sequence[Run]) ->
     answers = {run.seed: run.answers(declared.probes) for run in measured}
     rows = tuple(_row(probe, rule, band, answers) for probe in declared.probes for rule in RULES)
     better = _compared(declared, band, answers)
-    lost = tuple(_lost(declared, part, answers) for part in PARTS) if declared.against else ()
+    lost = _corrected([_lost(declared, part, answers) for part in PARTS]) if declared.against else ()
     distances = tuple(_distance(k, by, answers) for k, by in enumerate(("words", "embedding")))
     counts = {seed: len(found.rewrites) for seed, found in answers.items()}
     keys = {run.seed: run.key for run in measured}
@@ -188,6 +188,11 @@ def _lost(declared: Adaptation, part: str, answers: Mapping[int, Answers]) -> Lo
     )
     difference = statistics.contrast(with_, without) if with_ and without else None
     return Lost(part, _of(with_), _of(without), difference)
+
+
+def _corrected(rows: Sequence[Lost]) -> tuple[Lost, ...]:
+    known = statistics.corrected({row.part: row.difference for row in rows if row.difference is not None})
+    return tuple(replace(row, difference=known.get(row.part)) for row in rows)
 
 
 def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rlanything.checks.corruption.declare import Corruption
 from rlanything.checks.corruption.measure import Answers, Asked, Counts
@@ -16,6 +17,8 @@ from rlanything.report.results.statistics import Contrast, Estimate, Panel
 
 SHARE = Metric("share", "share", {}, HITS)
 """Of the steps that count."""
+QUESTIONS = ("alarm", "loss", "alarm_over_base", "loss_over_base")
+"""What is tested; fields of `Row`."""
 Measured = Mapping[str, Mapping[int, Answers]]
 """arm -> seed -> answers."""
 
@@ -27,7 +30,7 @@ class Row:
     noticed, before: damaged steps that it calls bad, and the same steps undamaged. alarm: their difference.
     later, undisturbed: labelled steps after the damage that it judges rightly, and the same without the damage. loss:
     their difference. alarm_over_base, loss_over_base: what the damage changes here, minus what it changes in the base's
-    reward model, p by Holm over the arms; None for the base.
+    reward model; None for the base. p of each of these four is Holm's over all rows of a check.
     """
 
     arm: str
@@ -66,7 +69,7 @@ def read(declared: Corruption, models: Sequence[Asked]) -> Found:
         keys.setdefault(one.arm, {})[one.seed] = one.key
     first = measured[BASE]
     tasks = {task for answers in first.values() for kind in answers.kinds.values() for task in kind}
-    rows = tuple(row for kind in declared.kinds for row in _rows(kind, measured))
+    rows = _corrected([row for kind in declared.kinds for row in _rows(kind, measured)])
     return Found(declared, tuple(first), len(tasks), rows, keys)
 
 
@@ -94,6 +97,16 @@ def _rows(kind: str, measured: Measured) -> Iterator[Row]:
             )
 
 
+def _corrected(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Every question is asked of all kinds of damage and all reward models, so its p are corrected together."""
+    changed: list[dict[str, Any]] = [{} for _ in rows]
+    for question in QUESTIONS:
+        asked = {place: contrast for place, row in enumerate(rows) if (contrast := getattr(row, question))}
+        for place, contrast in statistics.corrected(asked).items():
+            changed[place][question] = contrast
+    return tuple(replace(row, **new) for row, new in zip(rows, changed, strict=True))
+
+
 def _estimate(panel: Panel | None) -> Estimate | None:
     return None if panel is None else statistics.estimate(panel)
 
@@ -106,14 +119,14 @@ def _from_zero(change: Panel | None) -> Contrast | None:
 
 
 def _over_base(changes: Mapping[str, Panel | None]) -> dict[str, Contrast]:
-    """Arm -> what the damage changes there, minus what it changes for the base; p is Holm's over the arms."""
+    """Arm -> what the damage changes there, minus what it changes for the base."""
     base = changes[BASE]
     found = {
         arm: statistics.contrast(change, base)
         for arm, change in changes.items()
         if arm != BASE and change is not None and base is not None
     }
-    return statistics.corrected({arm: contrast for arm, contrast in found.items() if contrast is not None})
+    return {arm: contrast for arm, contrast in found.items() if contrast is not None}
 
 
 def _panel(by_seed: Mapping[int, Answers], kind: str, count: str) -> Panel | None:

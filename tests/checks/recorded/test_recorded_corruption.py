@@ -1,0 +1,68 @@
+"""The recorded corruption check follows from its recorded answers, and what docs/checks.md says from both."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from recorded_cases import CHECKS, said, written
+
+from rlanything.checks.corruption import document, results
+from rlanything.checks.corruption.declare import load_corruption
+from rlanything.checks.corruption.measure import Asked
+from rlanything.checks.corruption.results import QUESTIONS, Found
+from rlanything.config import Checkpoint
+from rlanything.report.formatting import p_text
+from rlanything.report.results import statistics
+
+RECORDED = CHECKS / "corruption"
+
+
+ARMS = ("base", "policy_reward", "full")
+
+
+def read() -> Found:
+    declared = load_corruption(RECORDED / "corruption.yaml")
+    keys = json.loads((RECORDED / "corruption.json").read_text())["keys"]
+    unused = Checkpoint(path="models/reward")
+    asked = [
+        Asked(arm, int(seed), unused, declared.kinds, key, RECORDED / "answers" / arm / f"seed-{seed}.json")
+        for arm in ARMS
+        for seed, key in keys[arm].items()
+    ]
+    return results.read(declared, asked)
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    return read()
+
+
+def test_the_recorded_page_is_what_the_recorded_answers_say(found):
+    stored = json.loads((RECORDED / "corruption.json").read_text())
+    assert json.loads(json.dumps(document.to_json(found))) == stored
+    assert document.to_markdown(found, "corruption") == (RECORDED / "report.md").read_text()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_is_corrected_over_all_kinds_of_damage_and_reward_models(found, question, monkeypatch):
+    corrected = _p(found, question)
+    assert len(corrected) == (9 if question in ("alarm", "loss") else 6)
+    monkeypatch.setattr(statistics, "corrected", lambda contrasts: contrasts)
+    assert corrected == pytest.approx(statistics.holm(_p(read(), question)))
+
+
+def _p(found: Found, question: str) -> dict[tuple[str, str], float]:
+    asked = {(row.kind, row.arm): getattr(row, question) for row in found.rows}
+    return {name: contrast.p for name, contrast in asked.items() if contrast is not None}
+
+
+def test_what_the_page_says_of_an_exchange_of_steps(found):
+    base = next(row for row in found.of("swapped") if row.arm == "base")
+    page = said("docs/checks.md")
+    assert f"notices an exchange of two steps a little ({written_of(base)}, p {p_text(base.alarm.p)})" in page
+
+
+def written_of(row: results.Row) -> str:
+    difference = row.alarm.difference
+    return written({"mean": difference.mean, "low": difference.low, "high": difference.high})
