@@ -10,17 +10,25 @@ from recorded_cases import CHECKS, ROOT, SUCCESS, said, written
 
 from rlanything.report.formatting import p_text
 
+WHOLE = ("base_cooled", "outcome", *(f"oracle_{q}" for q in (60, 75, 85, 100)))
+WHOLE += (*(f"oracle_{q}_s100" for q in (60, 75, 85)), "policy", "ceiling", "expert")
+SHORT = ("base_cooled", "outcome", "oracle_100", "ceiling", "expert")
 
-def test_the_table_of_the_ladder():
-    arms = ["base_cooled", "outcome", *(f"oracle_{q}" for q in (60, 75, 85, 100))]
-    arms += [*(f"oracle_{q}_s100" for q in (60, 75, 85)), "policy", "ceiling", "expert"]
-    section = (ROOT / "docs" / "checks.md").read_text().partition("\n### Results\n")[2].partition("\n###")[0]
+
+@pytest.mark.parametrize(
+    ("name", "heading", "arms"),
+    [("ladder", "Results", WHOLE), ("fitness", "Results at the study scale", SHORT)],
+    ids=["ladder", "fitness"],
+)
+def test_the_table_of_a_ladder(name, heading, arms):
+    page = (ROOT / "docs" / "checks.md").read_text()
+    section = page.partition(f"\n### {heading}\n")[2].partition("\n###")[0]
     rows = [
         [cell.strip() for cell in line.split("|")[2:-1]]
         for line in section.splitlines()
         if line.startswith("| ")
     ]
-    panels = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["panels"]
+    panels = json.loads((CHECKS / name / "ladder.json").read_text())["panels"]
     expected = [[cell for panel in SUCCESS[:2] for cell in cells(panels[panel][arm])] for arm in arms]
     assert rows[1:] == expected
 
@@ -50,6 +58,19 @@ def test_the_verdict_of_the_ladder():
         in page
     )
     assert found["fit"] is False
+
+
+def test_the_verdict_at_the_study_scale():
+    found = json.loads((CHECKS / "fitness" / "ladder.json").read_text())
+    gain, headroom, errors = (one["value"] for one in found["criteria"])
+    smallest = found["power"]["in_domain"]["smallest"]
+    eight = next(x for x in smallest if (x["seeds"], x["games"]) == (8, 400))
+    page = said("docs/checks.md")
+    assert f"Perfect votes are {gain:.1f} points above `outcome` (15)" in page
+    assert f"the ceiling is {headroom:.1f} points above the cooled base (20)" in page
+    assert f"5 points are {errors:.1f} standard errors (4)" in page
+    assert f"With the eight seeds of the scale they are {0.05 / eight['standard_error']:.1f}" in page
+    assert ("**The regime is fit**, by the thresholds." in page) == found["fit"]
 
 
 def test_the_ladder_has_the_numbers_of_the_default_experiment_where_it_measured_the_same_arms():
