@@ -69,7 +69,10 @@ def test_the_verdict_at_the_study_scale():
     assert f"Perfect votes are {gain:.1f} points above `outcome` (15)" in page
     assert f"the ceiling is {headroom:.1f} points above the cooled base (20)" in page
     assert f"5 points are {errors:.1f} standard errors (4)" in page
-    assert f"With the eight seeds of the scale they are {0.05 / eight['standard_error']:.1f}" in page
+    assert (
+        f"With the eight seeds of [a registered study](studies.md) they are {0.05 / eight['standard_error']:.1f}"
+        in page
+    )
     assert ("**The regime is fit**, by the thresholds." in page) == found["fit"]
 
 
