@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from rlanything.buffer import Event
 from rlanything.checks.adaptation import document, results
@@ -20,6 +21,7 @@ from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Direction, EventKind, Task
 from rlanything.files.records import write_json
+from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
 
 BAND = AcceptanceRule()
@@ -134,6 +136,11 @@ RECORDED = ROOT / "checks" / "adaptation"
 
 def test_the_recorded_page_is_what_the_recorded_rollouts_say():
     declared = load_adaptation(RECORDED / "adaptation.yaml")
+    assert (
+        read_mapping(RECORDED / "adaptation.yaml").keys()
+        == declared.model_fields_set
+        == set(Adaptation.model_fields)
+    )
     stored = json.loads((RECORDED / "adaptation.json").read_text())
     measured = [
         Run(int(seed), {}, key, RECORDED / "rollouts" / f"seed-{seed}.json")
@@ -210,37 +217,55 @@ def test_a_pair_of_rules_that_cannot_be_compared_is_refused(tmp_path):
     file.write_text("compare: [{rule: strict, over: strict}]\n")
     with pytest.raises(ConfigError, match=r"compare.*'strict' cannot be compared with itself"):
         load_adaptation(file)
+    file.write_text("compare: [{rule: strict, over: none}, {rule: none, over: strict}]\n")
+    with pytest.raises(ConfigError, match=r"'strict' and 'none' are compared twice"):
+        load_adaptation(file)
     file.write_text("compare: [{rule: strickt, over: none}]\n")
     with pytest.raises(ConfigError, match=r"strickt.*'none', 'inclusive', 'strict', 'paired' or 'refused'"):
         load_adaptation(file)
 
 
+PAIRS = (Pair(rule="strict", over="refused"),)
+
+
+def with_refused(folder: Path, seed: int, inside: tuple[int, int], refused: int | None) -> Run:
+    """A run of a rewrite that `strict` takes and, where `refused` is given, one that it refuses.
+
+    inside: successes of 8 on the first, by both policies. refused: those on the second.
+    """
+    one = answers((8, 16), (8, 8))
+    more = (
+        [] if refused is None else [rewrite(Direction.HARDER, 0.5, 1.0).model_copy(update={"new": "refused"})]
+    )
+    probes = {
+        name: {**one.probes["base"], NEW.task_id: (hits, 8), "refused": (refused or 0, 8)}
+        for name, hits in zip(("base", "trained"), inside, strict=True)
+    }
+    again = {name: {**one.again["base"], "refused": (1, 8)} for name in probes}
+    changed = {"rewrites": [*one.rewrites, *more], "probes": probes, "again": again}
+    return run(folder, seed, one.model_copy(update=changed))
+
+
 def test_rules_are_compared_by_seed_and_corrected_together(tmp_path):
-    """In seed 0 the refused rewrite leaves the band, in seed 1 it does not; what `strict` takes is inside in both."""
-    seeds = {0: (16, 16), 1: (8, 16), 2: (16, 16)}
-    measured = []
-    for seed, played in seeds.items():
-        one = answers((8, 16), (4, 8))
-        refused = rewrite(Direction.HARDER, 0.5, 1.0).model_copy(update={"new": "refused"})
-        counts = {"base": {**one.probes["base"], "refused": played}}
-        again = {"base": {**one.again["base"], "refused": (1, 8)}}
-        changed = {"rewrites": [*one.rewrites, refused], "probes": counts, "again": again}
-        measured.append(run(tmp_path, seed, one.model_copy(update=changed)))
-    pairs = (Pair(rule="strict", over="refused"), Pair(rule="none", over="refused"))
-    found = results.read(Adaptation(probes=("base",), compare=pairs), BAND, measured).better
-    assert [(row.rule, row.over) for row in found] == [("strict", "refused"), ("none", "refused")]
-    first, second = (row.difference for row in found)
-    assert first.difference.mean == pytest.approx(2 / 3)
-    assert second.difference.mean == pytest.approx(1 / 3)
-    alone = results.read(Adaptation(probes=("base",), compare=pairs[:1]), BAND, measured).better[0]
-    assert first.p == pytest.approx(2 * alone.difference.p)
+    """A seed without a refused rewrite says nothing about the pair, though it has accepted ones."""
+    measured = [
+        with_refused(tmp_path, 0, (4, 4), 8),
+        with_refused(tmp_path, 1, (4, 8), 4),
+        with_refused(tmp_path, 2, (4, 4), 8),
+        with_refused(tmp_path, 3, (8, 8), None),
+    ]
+    found = results.read(Adaptation(compare=PAIRS), BAND, measured).compared
+    assert [row.probe for row in found] == ["base", "trained"]
+    differences = ([1.0, 0.0, 1.0], [1.0, -1.0, 1.0])
+    assert [row.difference.difference.mean for row in found] == pytest.approx([2 / 3, 1 / 3])
+    alone = [float(stats.ttest_1samp(values, 0.0).pvalue) for values in differences]
+    assert alone[0] < alone[1]
+    assert [row.difference.p for row in found] == pytest.approx([2 * alone[0], max(2 * alone[0], alone[1])])
 
 
 def test_rules_of_which_one_takes_nothing_are_not_compared(tmp_path):
     measured = [run(tmp_path, seed, answers((8, 16), (4, 8))) for seed in (0, 1)]
-    (row,) = results.read(
-        Adaptation(probes=("base",), compare=(Pair(rule="strict", over="refused"),)), BAND, measured
-    ).better
+    (row,) = results.read(Adaptation(probes=("base",), compare=PAIRS), BAND, measured).compared
     assert row.difference is None
 
 

@@ -37,7 +37,7 @@ def test_the_committed_file_equals_the_composition():
 
 def test_the_groups_are_the_documented_ones():
     assert set(GROUPS) == {"arm", "engine", "env", "executor", "logger", "model", "scale"}
-    assert GROUPS["scale"] == ["default", "local", "paper", "rehearsal", "single-gpu", "smoke"]
+    assert GROUPS["scale"] == ["default", "local", "paper", "rehearsal", "single-gpu", "smoke", "study"]
 
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
@@ -159,7 +159,8 @@ def explained(lines: list[str]) -> set[str]:
     [
         (
             "scale=smok",
-            "scale = 'smok': unknown; did you mean 'smoke'? known: default, local, paper, rehearsal, single-gpu, smoke",
+            "scale = 'smok': unknown; did you mean 'smoke'? known: default, local, paper, rehearsal, single-gpu, "
+            "smoke, study",
         ),
         ("arm@arms.full=ful", "arm@arms.full = 'ful': unknown; did you mean 'full'?"),
         ("signals.lamda=1", "unknown; did you mean 'signals.lambda'?"),

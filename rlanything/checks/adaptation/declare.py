@@ -19,7 +19,7 @@ Probe = Literal["base", "trained"]
 
 
 class Pair(Section):
-    """Two rules. Said is: of the new tasks that `rule` takes, more are in the band than of those that `over` takes."""
+    """Two rules. Compared is which share of the new tasks that each accepts is in the band."""
 
     rule: Rule
     over: Rule
@@ -57,6 +57,15 @@ class Adaptation(Section):
         if twice:
             raise ValueError(f"{twice[0]!r} is there twice")
         return probes
+
+    @field_validator("compare")
+    @classmethod
+    def _apart(cls, compare: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        both = [{pair.rule, pair.over} for pair in compare]
+        for pair, rules in zip(compare, both, strict=True):
+            if both.count(rules) > 1:
+                raise ValueError(f"{pair.rule!r} and {pair.over!r} are compared twice")
+        return compare
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rlanything.checks.adaptation.results import SHARE, Better, Distance, Found, Lost, Row
+from rlanything.checks.adaptation.results import SHARE, Compared, Distance, Found, Lost, Row
 from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
@@ -21,7 +21,7 @@ def to_json(found: Found) -> dict[str, Any]:
         "seeds": list(found.seeds),
         "rewrites": {str(seed): count for seed, count in found.rewrites.items()},
         "rules": [asdict(row) for row in found.rows],
-        "compared": [asdict(row) for row in found.better],
+        "compared": [asdict(row) for row in found.compared],
         "first_tasks": [asdict(row) for row in found.lost],
         "distances": [asdict(row) for row in found.distances],
         "keys": {str(seed): key for seed, key in found.keys.items()},
@@ -41,7 +41,7 @@ def to_markdown(found: Found, name: str) -> str:
         "rollouts measured. *Right way*: rewrites whose fresh change is above 0. *In the band*: new tasks whose fresh "
         f"accuracy is from {100 * band.alpha_low:g} to {100 * band.alpha_high:g} %.",
         *(_rules(found, probe) for probe in declared.probes),
-        *(_compared(found) if found.better else ()),
+        *(_compared(found) if found.compared else ()),
         *(_first(found) if declared.against is not None else ()),
         "## Distance",
         "1 - shared words / all words of what opens an episode, and 1 - cosine of the base policy's embeddings of it.",
@@ -70,15 +70,15 @@ def _rule(row: Row) -> list[str]:
 
 def _compared(found: Found) -> list[str]:
     return [
-        "How many more of the new tasks are in the band by one rule than by another, in points, paired by seed. p is "
-        "Holm's over this table.",
+        "The share of new tasks in the band that one rule accepts, minus that of another; in points, paired by seed. p "
+        "is Holm's over this table.",
         markdown_table(
-            ["played by", "rule", "over", "difference", "p"], list(map(_better, found.better))
+            ["played by", "rule", "over", "difference", "p"], list(map(_comparison, found.compared))
         ).rstrip(),
     ]
 
 
-def _better(row: Better) -> list[str]:
+def _comparison(row: Compared) -> list[str]:
     difference = row.difference
     return [
         WHO[row.probe],

@@ -62,11 +62,11 @@ class _Measured:
 
     def _episodes(self) -> int:
         each = self.declared.rollouts + self.config.rollout.rollouts
-        of_first = len(self._compared) * len(self.first) * self.declared.first_rollouts
+        of_first = len(self._players) * len(self.first) * self.declared.first_rollouts
         return len(self.declared.probes) * len(self.tasks) * each + of_first
 
     @property
-    def _compared(self) -> tuple[str, ...]:
+    def _players(self) -> tuple[str, ...]:
         """The arms whose final policies play the first tasks."""
         return self.declared.arms if self.declared.against else ()
 
@@ -79,7 +79,7 @@ class _Measured:
                 probes[probe] = self._play(worker, self.tasks, self.declared.rollouts, "truth")
                 again[probe] = self._play(worker, self.tasks, self.config.rollout.rollouts, "again")
         first: dict[str, dict[str, Share]] = {}
-        for arm in self._compared:
+        for arm in self._players:
             with self._player(arm) as (_, worker):
                 first[arm] = self._play(worker, self.first, self.declared.first_rollouts, "first")
         return Answers(rewrites=self.rewrites, probes=probes, again=again, first=first, moved=self._moved())

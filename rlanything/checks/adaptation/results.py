@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from statistics import mean
+from typing import TypeVar
 
-from rlanything.checks.adaptation.declare import Adaptation
+from rlanything.checks.adaptation.declare import Adaptation, Pair
 from rlanything.checks.adaptation.finished import Answers, Run
 from rlanything.checks.adaptation.rewrites import RULES, Rewrite, decides, inside
 from rlanything.checks.shares import Share
@@ -51,10 +52,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Better:
-    """How many more new tasks are in the band by one rule than by another, as one policy finds it; paired by seed.
+class Compared:
+    """Which share of the new tasks that each of two rules accepts is in the band, as one policy finds it.
 
-    difference: in shares. Its p is Holm's over all pairs of rules and policies. None where no seed has both.
+    difference: that of `rule` minus that of `over`, paired by seed. Its p is Holm's over all pairs of rules and
+    policies. None where no seed has both.
     """
 
     probe: str
@@ -71,6 +73,10 @@ class Lost:
     arm: Estimate | None
     against: Estimate | None
     difference: Contrast | None
+
+
+Tested = TypeVar("Tested", Compared, Lost)
+"""A row of a table whose differences are tested."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class Found:
     seeds: tuple[int, ...]
     rewrites: Mapping[int, int]
     rows: tuple[Row, ...]
-    better: tuple[Better, ...]
+    compared: tuple[Compared, ...]
     lost: tuple[Lost, ...]
     distances: tuple[Distance, ...]
     keys: Mapping[int, str]
@@ -101,12 +107,13 @@ def read(declared: Adaptation, band: AcceptanceRule, measured: Sequence[Run]) ->
     """What was measured of every run. Raises `ConfigError` for a file that cannot be read."""
     answers = {run.seed: run.answers(declared.probes) for run in measured}
     rows = tuple(_row(probe, rule, band, answers) for probe in declared.probes for rule in RULES)
-    better = _compared(declared, band, answers)
+    pairs = [(probe, pair) for probe in declared.probes for pair in declared.compare]
+    compared = _corrected([_comparison(probe, pair, band, answers) for probe, pair in pairs])
     lost = _corrected([_lost(declared, part, answers) for part in PARTS]) if declared.against else ()
     distances = tuple(_distance(k, by, answers) for k, by in enumerate(("words", "embedding")))
     counts = {seed: len(found.rewrites) for seed, found in answers.items()}
     keys = {run.seed: run.key for run in measured}
-    return Found(declared, band, tuple(answers), counts, rows, better, lost, distances, keys)
+    return Found(declared, band, tuple(answers), counts, rows, compared, lost, distances, keys)
 
 
 def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answers]) -> Row:
@@ -126,18 +133,15 @@ def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answ
     )
 
 
-def _compared(
-    declared: Adaptation, band: AcceptanceRule, answers: Mapping[int, Answers]
-) -> tuple[Better, ...]:
-    def panel(probe: str, rule: str) -> Panel | None:
-        taken = _taken(probe, rule, band, answers)
-        return _means(_values(probe, taken, answers, _in(band)), SHARES)
+def _comparison(probe: str, pair: Pair, band: AcceptanceRule, answers: Mapping[int, Answers]) -> Compared:
+    """How two rules differ; p is not corrected yet."""
 
-    asked = [(probe, pair.rule, pair.over) for probe in declared.probes for pair in declared.compare]
-    pairs = {(probe, *rules): [panel(probe, rule) for rule in rules] for probe, *rules in asked}
-    found = {name: statistics.contrast(a, b) for name, (a, b) in pairs.items() if a and b}
-    known = statistics.corrected({name: one for name, one in found.items() if one is not None})
-    return tuple(Better(*name, known.get(name)) for name in asked)
+    def panel(rule: str) -> Panel | None:
+        return _means(_values(probe, _taken(probe, rule, band, answers), answers, _in(band)), SHARES)
+
+    first, second = panel(pair.rule), panel(pair.over)
+    difference = statistics.contrast(first, second) if first and second else None
+    return Compared(probe, pair.rule, pair.over, difference)
 
 
 def _taken(
@@ -154,11 +158,11 @@ def _values(
     probe: str, taken: Mapping[int, list[Rewrite]], answers: Mapping[int, Answers], value: Value
 ) -> dict[int, list[float]]:
     """Seed -> the value of each accepted rewrite that could be measured."""
-    return {
-        seed: [value(r, played) for r in rewrites if _measured(r, played)]
-        for seed, rewrites in taken.items()
-        for played in (answers[seed].probes[probe],)
-    }
+
+    def of(rewrites: list[Rewrite], played: Mapping[str, Share]) -> list[float]:
+        return [value(r, played) for r in rewrites if _measured(r, played)]
+
+    return {seed: of(rewrites, answers[seed].probes[probe]) for seed, rewrites in taken.items()}
 
 
 def _in(band: AcceptanceRule) -> Value:
@@ -190,9 +194,11 @@ def _lost(declared: Adaptation, part: str, answers: Mapping[int, Answers]) -> Lo
     return Lost(part, _of(with_), _of(without), difference)
 
 
-def _corrected(rows: Sequence[Lost]) -> tuple[Lost, ...]:
-    known = statistics.corrected({row.part: row.difference for row in rows if row.difference is not None})
-    return tuple(replace(row, difference=known.get(row.part)) for row in rows)
+def _corrected(rows: Sequence[Tested]) -> tuple[Tested, ...]:
+    """The rows of one table, their p by Holm over all of them."""
+    asked = {place: row.difference for place, row in enumerate(rows) if row.difference is not None}
+    known = statistics.corrected(asked)
+    return tuple(replace(row, difference=known.get(place)) for place, row in enumerate(rows))
 
 
 def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:

@@ -39,8 +39,8 @@ def to_markdown(found: Found, name: str) -> str:
         f"One step of every trajectory of the panel {code(found.declared.panel)} was damaged, and finished reward "
         f"models were asked about the result: {len(found.seeds)} seeds, {found.tasks} tasks. Percent of steps, with "
         "95 % intervals over seeds and tasks; differences in points, paired by both. *Beyond the base's* is what the "
-        "damage changes, minus what it changes for the base's reward model. p is Holm's over the reward models and "
-        "the kinds of damage of which the same is asked.",
+        "damage changes, minus what it changes for the base's reward model. p is Holm's over all rows of this "
+        "page that answer the same question.",
         *(_kind(found, kind) for kind in found.declared.kinds),
     ]
     return "\n\n".join(parts) + "\n"

@@ -97,14 +97,16 @@ def _rows(kind: str, measured: Measured) -> Iterator[Row]:
             )
 
 
-def _corrected(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _corrected(rows: list[Row]) -> tuple[Row, ...]:
     """Every question is asked of all kinds of damage and all reward models, so its p are corrected together."""
-    changed: list[dict[str, Any]] = [{} for _ in rows]
     for question in QUESTIONS:
-        asked = {place: contrast for place, row in enumerate(rows) if (contrast := getattr(row, question))}
-        for place, contrast in statistics.corrected(asked).items():
-            changed[place][question] = contrast
-    return tuple(replace(row, **new) for row, new in zip(rows, changed, strict=True))
+        asked = {
+            place: found for place, row in enumerate(rows) if (found := getattr(row, question)) is not None
+        }
+        known = statistics.corrected(asked)
+        changes: list[dict[str, Any]] = [{question: known.get(place)} for place in range(len(rows))]
+        rows = [replace(row, **change) for row, change in zip(rows, changes, strict=True)]
+    return tuple(rows)
 
 
 def _estimate(panel: Panel | None) -> Estimate | None:

@@ -60,19 +60,27 @@ def test_the_verdict_of_the_ladder():
     assert found["fit"] is False
 
 
+def _errors(found: dict[str, Any], panel: str, seeds: int) -> float:
+    """How many standard errors 5 points are, with 400 games."""
+    rows = found["power"][panel]["smallest"]
+    (row,) = (row for row in rows if (row["seeds"], row["games"]) == (seeds, 400))
+    return 0.05 / float(row["standard_error"])
+
+
 def test_the_verdict_at_the_study_scale():
     found = json.loads((CHECKS / "fitness" / "ladder.json").read_text())
     gain, headroom, errors = (one["value"] for one in found["criteria"])
-    smallest = found["power"]["in_domain"]["smallest"]
-    eight = next(x for x in smallest if (x["seeds"], x["games"]) == (8, 400))
+    eight, outside = (_errors(found, *of) for of in (("in_domain", 8), ("out_of_domain", 12)))
     page = said("docs/checks.md")
-    assert f"Perfect votes are {gain:.1f} points above `outcome` (15)" in page
+    assert f"perfect votes are {gain:.1f} points above `outcome` (15)" in page
     assert f"the ceiling is {headroom:.1f} points above the cooled base (20)" in page
     assert f"5 points are {errors:.1f} standard errors (4)" in page
-    assert (
-        f"With the eight seeds of [a registered study](studies.md) they are {0.05 / eight['standard_error']:.1f}"
-        in page
+    assert f"5 points are then {eight:.1f} standard errors" in page
+    assert f"**Out-of-domain** 5 points are {outside:.1f} standard errors with twelve seeds" in page
+    assert f"in-domain 5 points are {errors:.1f} standard errors, with 8 seeds {eight:.1f}" in said(
+        "docs/results.md"
     )
+    assert f"5 points are {errors:.1f} standard errors (out-of-domain {outside:.1f})" in said("README.md")
     assert ("**The regime is fit**, by the thresholds." in page) == found["fit"]
 
 
