@@ -288,7 +288,7 @@ def test_the_table_of_a_page_has_the_published_numbers(page):
     assert table == expected
     votes = next(row for row in stored if (row["arm"], row["over"]) == ("policy", "outcome"))
     if page == "README.md":
-        assert f"add {100 * votes['pooled']['mean']:.1f} points to outcomes" in text
+        assert f"Mostly right votes on steps of games add {100 * votes['pooled']['mean']:.1f};" in text
 
 
 def cell(row: dict) -> str:
