@@ -70,6 +70,13 @@ def test_every_rewrite_of_the_run_was_played_again(finished):
     assert measured["first"] == {}
 
 
+def test_other_pairs_of_rules_play_nothing_again(finished, capsys):
+    other = finished / "other.yaml"
+    other.write_text((finished / "tiny.yaml").read_text() + "\ncompare: []\n")
+    assert main(["--root", str(finished), "check", "adaptation", str(other), "--dry-run"]) == 0
+    assert "seed 0: measured" in capsys.readouterr().out
+
+
 def test_tasks_that_were_replaced_lie_apart(finished):
     moved = rollouts(finished)["moved"]
     assert list(moved["slots"]) == [run_of(finished).at(0).head(0).task_id]
