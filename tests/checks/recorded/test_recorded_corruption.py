@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 from recorded_cases import CHECKS, said, written
@@ -16,8 +17,6 @@ from rlanything.report.formatting import p_text
 from rlanything.report.results import statistics
 
 RECORDED = CHECKS / "corruption"
-
-
 ARMS = ("base", "policy_reward", "full")
 
 
@@ -59,10 +58,5 @@ def _p(found: Found, question: str) -> dict[tuple[str, str], float]:
 
 def test_what_the_page_says_of_an_exchange_of_steps(found):
     base = next(row for row in found.of("swapped") if row.arm == "base")
-    page = said("docs/checks.md")
-    assert f"notices an exchange of two steps a little ({written_of(base)}, p {p_text(base.alarm.p)})" in page
-
-
-def written_of(row: results.Row) -> str:
-    difference = row.alarm.difference
-    return written({"mean": difference.mean, "low": difference.low, "high": difference.high})
+    page, change = said("docs/checks.md"), written(asdict(base.alarm.difference))
+    assert f"notices an exchange of two steps a little ({change}, p {p_text(base.alarm.p)})" in page
