@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def read(declared: Corruption, models: Sequence[Asked]) -> Found:
         keys.setdefault(one.arm, {})[one.seed] = one.key
     first = measured[BASE]
     tasks = {task for answers in first.values() for kind in answers.kinds.values() for task in kind}
-    rows = _corrected([row for kind in declared.kinds for row in _rows(kind, measured)])
+    rows = _corrected(row for kind in declared.kinds for row in _rows(kind, measured))
     return Found(declared, tuple(first), len(tasks), rows, keys)
 
 
@@ -97,16 +97,15 @@ def _rows(kind: str, measured: Measured) -> Iterator[Row]:
             )
 
 
-def _corrected(rows: list[Row]) -> tuple[Row, ...]:
+def _corrected(rows: Iterable[Row]) -> tuple[Row, ...]:
     """Every question is asked of all kinds of damage and all reward models, so its p are corrected together."""
+    found = list(rows)
     for question in QUESTIONS:
-        asked = {
-            place: found for place, row in enumerate(rows) if (found := getattr(row, question)) is not None
-        }
-        known = statistics.corrected(asked)
-        changes: list[dict[str, Any]] = [{question: known.get(place)} for place in range(len(rows))]
-        rows = [replace(row, **change) for row, change in zip(rows, changes, strict=True)]
-    return tuple(rows)
+        asked = {place: c for place, row in enumerate(found) if (c := getattr(row, question)) is not None}
+        for place, contrast in statistics.corrected(asked).items():
+            change: dict[str, Any] = {question: contrast}
+            found[place] = replace(found[place], **change)
+    return tuple(found)
 
 
 def _estimate(panel: Panel | None) -> Estimate | None:
