@@ -26,6 +26,8 @@ DECLARED = {
     "study": "study",
     "table1": "study",
     "table1_fit": "study",
+    "paper_start": "study",
+    "arms_fit": "study",
     "long": "study",
     "transfer": "study",
     "weak_reward": "study",
