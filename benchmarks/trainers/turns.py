@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -148,10 +148,12 @@ def alternate(sides: Mapping[str, Side], threads: int) -> dict[str, list[Iterati
     with ThreadPoolExecutor(len(sides)) as pool:
         try:
             ends = [pool.submit(run, name) for name in sides]
-            errors = [end.exception() for end in ends]
+            while wait(ends, timeout=1).not_done:
+                pass  # a Ctrl-C that comes just before this thread blocks is seen only when it wakes
         except BaseException:
             turns.stop()
             raise
-    for error in sorted((e for e in errors if e is not None), key=lambda e: isinstance(e, CancelledError)):
+    errors = [error for end in ends if (error := end.exception()) is not None]
+    for error in sorted(errors, key=lambda e: isinstance(e, CancelledError)):
         raise error
     return {name: clock.iterations for name, clock in clocks.items()}
