@@ -167,7 +167,7 @@ def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_cha
         -100 * found[name]["mean"] for name in fast if rate[name] < 2e-4 and found[name]["high"] < 0
     ]
     low, high = f"{min(at_five_times):.0f}", f"{max(at_five_times):.0f}"
-    assert f"| -{low} to -{high} |" in said("README.md")
+    assert f"| -{low} to -{high} |" in said("docs/studies.md")
     named = {"below_chance", "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
     others = [100 * found[name]["mean"] for name in found if name not in named]
     ends = f"between {min(others):.1f} and {max(others):+.1f}."
