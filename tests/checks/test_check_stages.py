@@ -45,7 +45,9 @@ DECLARED = {
     "five_times": "study",
     "selection": "selection",
     "corruption": "corruption",
+    "corruption_learned": "corruption",
     "adaptation": "adaptation",
+    "adaptation_fit": "adaptation",
     "pool": "pool",
 }
 FOLDER = ROOT / "experiments" / "check"
