@@ -28,6 +28,7 @@ DECLARED = {
     "table1_fit": "study",
     "paper_start": "study",
     "arms_fit": "study",
+    "votes_apart": "study",
     "long": "study",
     "transfer": "study",
     "weak_reward": "study",
