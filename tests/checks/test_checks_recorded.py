@@ -122,4 +122,4 @@ def test_in_how_many_experiments_votes_help():
     assert f"Of {every} experiments {number} show it alone, by their own correction ({names})" in said()
     assert f"in {above} the interval is above 0" in said()
     readme = (ROOT / "README.md").read_text()
-    assert f"Alone, {number} of the {every} experiments show it clearly." in readme
+    assert f"Alone, {number} of the {every} experiments show it clearly; the runs above do not" in readme

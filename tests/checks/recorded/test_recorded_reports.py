@@ -39,7 +39,7 @@ SENTENCES = {
         "(p at most {full_over_outcome.in_domain_p:.2f} by Holm)",
     ),
     ("report/coding", "README.md"): (
-        "Written tests for programs add {policy_over_outcome.in_domain:.0f} and",
+        "tests by the reward model add {policy_over_outcome.in_domain:.0f} and",
         "Cooled, the base policy solves {base_cooled.in_domain:.1f} % of the in-domain problems. Outcomes bring "
         "{outcome.in_domain:.1f} %, written tests in addition {policy.in_domain:.1f} %",
         "the whole loop {full.in_domain:.1f} %",
