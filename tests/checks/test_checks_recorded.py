@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
 TABLES = (
-    *("study", "weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
+    *("study", "table1_fit", "weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
     *("slow_learning", "fast_learning", "five_times", "coding_table1"),
 )
@@ -114,7 +114,7 @@ def own_p(folder: Path, key: tuple[str, str, str]) -> float:
 
 def test_in_how_many_experiments_votes_help():
     found = of_votes()
-    words = ("one", "two", "three", "four", "five", "six", "seven")
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     every, above = words[len(found) - 1], words[sum(low > 0 for low, _ in found.values()) - 1]
     clear = [name.removeprefix("checks/") for name, (_, p) in found.items() if p < 0.05]
     names = ", ".join(f"`{name}`" for name in clear)
