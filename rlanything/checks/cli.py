@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from rlanything.core.errors import ConfigError
+
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 Exclusive = argparse._MutuallyExclusiveGroup  # nor for this
 
@@ -28,6 +30,11 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     instead.add_argument(
         "--page", action="store_true", help="draw the page of a published study again from its own folder"
+    )
+    study.add_argument(
+        "--registered",
+        action="store_true",
+        help="run it under the configuration that was registered, whatever experiments/ says today",
     )
     study.set_defaults(run=_study)
     pooling = checks.add_parser(
@@ -82,14 +89,16 @@ def _study(args: argparse.Namespace) -> int:
 
     root, params = _places(args)
     file = args.file or root / command.STUDY
+    if args.registered and args.page:
+        raise ConfigError("--registered: not with --page, which reads the published study")
     if args.register:
-        command.register_study(file, root, params)
+        command.register_study(file, root, params, args.registered)
         return 0
     if args.page:
         command.draw_study(file, root)
         return 0
     run = command.print_study if args.dry_run else command.run_study
-    run(file, root, params, args.workers)
+    run(file, root, params, args.workers, args.registered)
     return 0
 
 

@@ -10,7 +10,7 @@ what is there is not made again, and training resumes at its last published iter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,21 +55,34 @@ class Workspace:
     config: Config
     inputs: Inputs
     workers: int
+    pinned: tuple[str, ...] = ()
+    """Hydra overrides on top of the declared ones."""
 
     @classmethod
-    def of(cls, name: str, declared: Training, project: Path, params: Path, workers: int) -> Workspace:
+    def of(
+        cls,
+        name: str,
+        declared: Training,
+        project: Path,
+        params: Path,
+        workers: int,
+        pinned: tuple[str, ...] = (),
+    ) -> Workspace:
         """The workspace of a declared check, checked against the project. Makes nothing. Raises `ConfigError`."""
-        data = compose.compose(declared.hydra_overrides(workers), project)
+        data = compose.compose([*declared.hydra_overrides(workers), *pinned], project)
         config = parse(data)
         check.check(config, project, engine=False)
         declared.check(config)
         inputs = Inputs.of(project, params, project / FOLDER / "inputs")
-        space = cls(project, project, declared, config, inputs, workers)
+        space = cls(project, project, declared, config, inputs, workers, pinned)
         if declared.ceiling is not None:
             space.ceiling_config()
-        return cls(
-            project / FOLDER / f"{name}-{space.key(data)[:SHOWN]}", project, declared, config, inputs, workers
-        )
+        return replace(space, root=project / FOLDER / f"{name}-{space.key(data)[:SHOWN]}")
+
+    @property
+    def overrides(self) -> list[str]:
+        """The Hydra overrides of the whole check."""
+        return [*self.declared.hydra_overrides(self.workers), *self.pinned]
 
     def key(self, data: Mapping[str, Any]) -> str:
         """A hash of what is trained, the configuration, the code and the inputs; not of the workers."""
@@ -84,13 +97,13 @@ class Workspace:
         Raises `ConfigError` where the project can no longer be composed.
         """
         hashes.forget()
-        now = self.key(compose.compose(self.declared.hydra_overrides(self.workers), self.project))
+        now = self.key(compose.compose(self.overrides, self.project))
         return self.root.name.endswith(f"-{now[:SHOWN]}")
 
     def ceiling_overrides(self) -> list[str]:
         """The check's overrides with the ceiling's on top."""
         assert self.declared.ceiling is not None
-        return [*self.declared.hydra_overrides(self.workers), *self.declared.ceiling.overrides]
+        return [*self.overrides, *self.declared.ceiling.overrides]
 
     def ceiling_config(self) -> Config:
         """The configuration under which the ceiling is supervised. Raises `ConfigError`."""
@@ -99,13 +112,13 @@ class Workspace:
     def prepare(self) -> None:
         """Write params.yaml and the links."""
         self.root.mkdir(parents=True, exist_ok=True)
-        compose.write(self.root / compose.PARAMS, self.declared.hydra_overrides(self.workers), self.project)
+        compose.write(self.root / compose.PARAMS, self.overrides, self.project)
         link(self.root, self.project, SOURCES)
         link(self.root, self.inputs.place(self.config), MADE)
 
     def tasks(self) -> Iterator[Task]:
         """Everything that is still to do, in order."""
-        yield from self._making(self.config, self.declared.hydra_overrides(self.workers), "")
+        yield from self._making(self.config, self.overrides, "")
         if self.declared.ceiling is not None and not self._measured(CEILING):
             yield from self._making(self.ceiling_config(), self.ceiling_overrides(), " of the ceiling")
         cooled = [BASE_COOLED] if self.config.evaluate.cooling is not None else []

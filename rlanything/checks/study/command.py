@@ -18,9 +18,12 @@ STUDY = Path("experiments") / "check" / "study.yaml"
 PAGE, FIGURES = "report.md", "figures"
 
 
-def register_study(file: Path, root: Path, params: Path) -> None:
-    """Write down what the study declares, before anything is trained. Raises `ConfigError`."""
-    study, space = _declared(file, root, params, 1)
+def register_study(file: Path, root: Path, params: Path, pinned: bool = False) -> None:
+    """Write down what the study declares, before anything is trained. pinned: as in `run_study`.
+
+    Raises `ConfigError`.
+    """
+    study, space = _declared(file, root, params, 1, pinned)
     folder = root / PLACE / file.stem
     made = registration.register(study, space, folder)
     print(
@@ -29,7 +32,7 @@ def register_study(file: Path, root: Path, params: Path) -> None:
     print(f"commit {folder / registration.FILE}, then run the study")
 
 
-def run_study(file: Path, root: Path, params: Path, workers: int) -> Found:
+def run_study(file: Path, root: Path, params: Path, workers: int, pinned: bool = False) -> Found:
     """Do what is still to do, publish, and print the page. After a kill, the same command goes on.
 
     Args:
@@ -37,13 +40,14 @@ def run_study(file: Path, root: Path, params: Path, workers: int) -> Found:
         root: the project.
         params: the project's configuration: its tasks and base models are taken where they are the study's.
         workers: seeds at once; changes no result.
+        pinned: run it under the configuration that was registered, whatever `experiments/` says today.
 
     Raises:
         ConfigError: before any work, for a declaration that cannot be run, or that is not registered.
     """
-    study, space = _declared(file, root, params, workers)
+    study, space = _declared(file, root, params, workers, pinned)
     place, check = root / PLACE / file.stem, f"study {file.stem}"
-    made = registration.registered(study, space, place, f"rlanything check study {file} --register")
+    made = registration.registered(study, space, place, _registering(file, pinned))
     with finished(space, check):
         found = results.read(space.root, study, space.config, made)
         with published(file.stem, root) as folder:
@@ -76,18 +80,26 @@ def draw_study(file: Path, root: Path) -> Found:
     return found
 
 
-def print_study(file: Path, root: Path, params: Path, workers: int) -> None:
+def print_study(file: Path, root: Path, params: Path, workers: int, pinned: bool = False) -> None:
     """Print what the study would run; runs nothing. Raises `ConfigError`."""
-    study, space = _declared(file, root, params, workers)
+    study, space = _declared(file, root, params, workers, pinned)
     print_tasks(space, f"study of {file.name}")
     for name, given in study.hypotheses.items():
         print(f"  hypothesis {name}: {given.arm} above {given.over} in {given.metric}: {given.claim}")
 
 
-def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Study, Workspace]:
+def _declared(
+    file: Path, root: Path, params: Path, workers: int, pinned: bool = False
+) -> tuple[Study, Workspace]:
     check_declaration(file, workers)
     study = load_study(file)
-    return study, Workspace.of(file.stem, study, root, params, workers)
+    pins = registration.pinned(study, root, root / PLACE / file.stem) if pinned else ()
+    return study, Workspace.of(file.stem, study, root, params, workers, pins)
+
+
+def _registering(file: Path, pinned: bool) -> str:
+    """The command that registers a study."""
+    return f"rlanything check study {file} --register{' --registered' if pinned else ''}"
 
 
 def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:

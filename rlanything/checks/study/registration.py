@@ -20,14 +20,15 @@ from pydantic import BaseModel
 
 from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
-from rlanything.checks.study.upgraded import changed, declared_otherwise, differing
+from rlanything.checks.study.upgraded import changed, declared_otherwise, differing, pins
 from rlanything.checks.workspace import Workspace
-from rlanything.config import Config
+from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.records.provenance import problem
 from rlanything.files.reader import read_object
 from rlanything.files.records import write_json
+from rlanything.planning import compose
 from rlanything.runs.machine import revision
 
 FILE = "registration.json"
@@ -121,6 +122,18 @@ def changed_since(registered: Registration, config: Config) -> str:
     return _few(changed(registered.configuration, _configuration(config)))
 
 
+def pinned(study: Study, root: Path, folder: Path) -> tuple[str, ...]:
+    """Hydra overrides that make of what `experiments/` says today the configuration that was registered.
+
+    Raises `ConfigError` where the study is not registered.
+    """
+    place = folder / FILE
+    if not place.is_file():
+        raise ConfigError(f"{place}: no such file; --registered runs a study that was registered")
+    now = parse(compose.compose(study.hydra_overrides(1), root))
+    return pins(read_registration(place).configuration, _configuration(now))
+
+
 def _begun(space: Workspace, content: Mapping[str, Any]) -> Registration | None:
     """The registration under which this study has begun; None where it has not.
 
@@ -162,8 +175,8 @@ def _require_none(changes: Sequence[str], what: str) -> None:
     """Raise `ConfigError` where keys have changed. what: what was there before them."""
     if changes:
         raise ConfigError(
-            f"{what}, and differs now: {_few(changes)}. Take the declaration back, or give another study a file with "
-            "another name, and a `seed` of its own"
+            f"{what}, and differs now: {_few(changes)}. Take the declaration back (--registered: the configuration), "
+            "or give another study a file with another name, and a `seed` of its own"
         )
 
 

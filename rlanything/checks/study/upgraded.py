@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -24,10 +24,12 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
     A key that the code has gained counts where its value is not the default. One that it has lost does not count.
     """
-    old, new = _upgraded(Config, before), _upgraded(Config, now)
-    for name in CLASSES:
-        _complete(name, old.get(name), new.get(name))
-    return differing(old, new)
+    return differing(*_alike(before, now))
+
+
+def pins(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
+    """Hydra overrides that make of the configuration `now` the older one, as far as today's code has its keys."""
+    return tuple(_pins(*_alike(before, now), ""))
 
 
 def declared_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -39,6 +41,33 @@ def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The keys that differ, or that one of both alone has, nested ones joined by dots."""
     old, new = _leaves(before), _leaves(now)
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]
+
+
+def _pins(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for key in {**old, **new}:
+        if key not in old:
+            yield f"~{prefix}{key}"
+        elif isinstance(old[key], Mapping) and isinstance(new.get(key), Mapping):
+            yield from _pins(old[key], new[key], f"{prefix}{key}.")
+        elif key not in new or old[key] != new[key]:
+            yield f"++{prefix}{key}={_written(old[key])}"
+
+
+def _written(value: Any) -> str:
+    """A value as Hydra reads it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_written(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return json.dumps(value)
+
+
+def _alike(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both configurations as today's code would write them, with the same arguments of the same class."""
+    old, new = _upgraded(Config, before), _upgraded(Config, now)
+    for name in CLASSES:
+        _complete(name, old.get(name), new.get(name))
+    return old, new
 
 
 def _complete(name: str, old: Any, new: Any) -> None:

@@ -13,14 +13,7 @@ from rlanything.checks.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
 OWN = ROOT / "experiments" / "check" / "study.yaml"
-STUDIES = (
-    *("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml"),
-    "weak_reward_faster.yaml",
-    *("weak_reward_spread.yaml", "rewriting.yaml", "pairwise.yaml", "many_votes.yaml"),
-    "pairwise_votes.yaml",
-    *("votes_alone.yaml", "below_chance.yaml", "slow_learning.yaml", "fast_learning.yaml"),
-    "coding_table1.yaml",
-)
+STUDIES = sorted(f"{path.parent.name}.yaml" for path in (ROOT / "checks").glob("*/study.json"))
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
 

@@ -1,0 +1,116 @@
+"""A study runs under the configuration that was registered, also where experiments/ says something else today."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from study_cases import OWN, ROOT
+
+from rlanything.checks.study.command import print_study, register_study
+from rlanything.checks.study.declare import load_study
+from rlanything.checks.study.registration import FILE, pinned, read_registration, registered
+from rlanything.checks.workspace import Workspace
+from rlanything.cli import main
+from rlanything.config import parse
+from rlanything.core.errors import ConfigError
+from rlanything.planning import compose
+
+NAME = OWN.stem
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """A project with files of experiments/ of its own, in which the study is registered."""
+    shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
+    for name in ("envs", "rlanything", "dvc.yaml", "params.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    register_study(tmp_path / "experiments" / "check" / OWN.name, tmp_path, tmp_path / "params.yaml")
+    return tmp_path
+
+
+def change(root: Path, file: str, **values: object) -> None:
+    """Give a file of experiments/ other values, nested keys joined by dots."""
+    path = root / "experiments" / file
+    content = yaml.safe_load(path.read_text())
+    for key, value in values.items():
+        *place, last = key.split(".")
+        section = content
+        for part in place:
+            section = section.setdefault(part, {})
+        section[last] = value
+    head = "# @package _global_\n" if path.read_text().startswith("# @package _global_") else ""
+    path.write_text(head + yaml.safe_dump(content))
+
+
+CHANGES = {
+    "a number and a section": (
+        "setting/alfworld-default.yaml",
+        {"env.habits.look": 0.9, "signals.lambda": 1.0, "judge.temperature": 0.7},
+    ),
+    "null and a list": (
+        "scale/default.yaml",
+        {"evaluate.cooling.temperatures": [1.0, 0.5], "evaluate.solver.path": "models/policy"},
+    ),
+    "null in the place of a section": (
+        "scale/default.yaml",
+        {"evaluate.cooling": None, "model.policy.revision": "it's"},
+    ),
+    "a new panel": (
+        "scale/default.yaml",
+        {"tasks.panels.more": {"measures": ["policy"], "split": "in_domain", "tasks": 4}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "values"), CHANGES.values(), ids=CHANGES)
+def test_the_registered_configuration_is_made_of_that_of_today(root, file, values):
+    study, place = load_study(OWN), root / "checks" / NAME
+    before = read_registration(place / FILE).configuration
+    overrides = study.hydra_overrides(1)
+    assert pinned(study, root, place) == ()
+    change(root, file, **values)
+    now = parse(compose.compose(overrides, root)).model_dump(mode="json", by_alias=True)
+    again = parse(compose.compose([*overrides, *pinned(study, root, place)], root))
+    found = again.model_dump(mode="json", by_alias=True)
+    for data in (now, found):
+        data["train"].pop("workers")
+    assert now != before
+    assert found == before
+
+
+def test_its_workspace_has_the_registered_configuration_and_says_so_where_it_is_not_asked_for(root):
+    study, place, params = load_study(OWN), root / "checks" / NAME, root / "params.yaml"
+    first = Workspace.of(NAME, study, root, params, 1)
+    change(root, *CHANGES["a number and a section"][:1], **CHANGES["a number and a section"][1])
+    today = Workspace.of(NAME, study, root, params, 1)
+    with pytest.raises(ConfigError, match=r"changed after it was registered .*signals\.lambda"):
+        registered(study, today, place, "now")
+    again = Workspace.of(NAME, study, root, params, 1, pinned(study, root, place))
+    assert again.config == first.config
+    assert again.root == first.root != today.root
+    assert again.is_current()
+    again.prepare()
+    assert parse(yaml.safe_load((again.root / "params.yaml").read_text())) == first.config
+    assert registered(study, again, place, "now").hash == read_registration(place / FILE).hash
+
+
+def test_the_command_refuses_it_for_a_page_and_without_a_registration(root, capsys):
+    words = [
+        "--root",
+        str(root),
+        "check",
+        "study",
+        str(root / "experiments" / "check" / OWN.name),
+        "--registered",
+    ]
+    assert main([*words, "--page"]) == 2
+    assert "--registered: not with --page" in capsys.readouterr().err
+    assert main([*words, "--dry-run"]) == 0
+    (root / "checks" / NAME / FILE).unlink()
+    assert main([*words, "--dry-run"]) == 2
+    assert "--registered runs a study that was registered" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="no such file"):
+        print_study(root / "experiments" / "check" / OWN.name, root, root / "params.yaml", 1, pinned=True)
