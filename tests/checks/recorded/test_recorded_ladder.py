@@ -86,6 +86,18 @@ def test_the_verdict_at_the_study_scale():
     assert ("**The regime is fit**, by the thresholds." in page) == found["fit"]
 
 
+def test_why_the_default_experiment_has_weaker_habits():
+    rows = json.loads((CHECKS / "fitness" / "ladder.json").read_text())["power"]["in_domain"]["smallest"]
+    (row,) = (row for row in rows if (row["seeds"], row["games"]) == (5, 100))
+    asked = json.loads((CHECKS / "table1_fit" / "study.json").read_text())["hypotheses"]
+    study = 100 * asked["outcome_in_domain"]["difference"]["mean"]
+    default = json.loads((ROOT / "report" / "summary.json").read_text())["outcome"]["in_domain"]["vs"]
+    page = said("docs/results.md")
+    assert f"found with probability 0.8 is {100 * row['difference']:.1f} points at this scale" in page
+    gains = f"{study:.1f} points above the cooled base in this study, and {100 * default['base_cooled']['mean']:.1f}"
+    assert f"{gains} in the default experiment" in page
+
+
 def test_the_ladder_has_the_numbers_of_the_default_experiment_where_it_measured_the_same_arms():
     panels = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["panels"]
     default = json.loads((ROOT / "report" / "summary.json").read_text())
