@@ -12,7 +12,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
 TABLES = (
-    *("study", "table1_fit", "weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
+    *(
+        "study",
+        "table1_fit",
+        "votes_apart",
+        "weak_reward",
+        "weak_reward_faster",
+        "weak_reward_spread",
+        "rewriting",
+    ),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
     *("slow_learning", "fast_learning", "five_times", "coding_table1"),
 )
