@@ -69,23 +69,23 @@ class Workspace:
         pinned: tuple[str, ...] = (),
     ) -> Workspace:
         """The workspace of a declared check, checked against the project. Makes nothing. Raises `ConfigError`."""
-        data = compose.compose([*declared.hydra_overrides(workers), *pinned], project)
-        config = parse(data)
+        config = parse(compose.compose([*declared.hydra_overrides(workers), *pinned], project))
         check.check(config, project, engine=False)
         declared.check(config)
         inputs = Inputs.of(project, params, project / FOLDER / "inputs")
         space = cls(project, project, declared, config, inputs, workers, pinned)
         if declared.ceiling is not None:
             space.ceiling_config()
-        return replace(space, root=project / FOLDER / f"{name}-{space.key(data)[:SHOWN]}")
+        return replace(space, root=project / FOLDER / f"{name}-{space.key(config)[:SHOWN]}")
 
     @property
     def overrides(self) -> list[str]:
         """The Hydra overrides of the whole check."""
         return [*self.declared.hydra_overrides(self.workers), *self.pinned]
 
-    def key(self, data: Mapping[str, Any]) -> str:
+    def key(self, config: Config) -> str:
         """A hash of what is trained, the configuration, the code and the inputs; not of the workers."""
+        data = config.model_dump(mode="json", by_alias=True)
         common = {**data, "train": {k: v for k, v in data["train"].items() if k != "workers"}}
         key = asdict(Key.of(self.declared.trained, data, self.inputs))
         own = code_hashes([__name__])  # what runs the controls
@@ -97,7 +97,7 @@ class Workspace:
         Raises `ConfigError` where the project can no longer be composed.
         """
         hashes.forget()
-        now = self.key(compose.compose(self.overrides, self.project))
+        now = self.key(parse(compose.compose(self.overrides, self.project)))
         return self.root.name.endswith(f"-{now[:SHOWN]}")
 
     def ceiling_overrides(self) -> list[str]:

@@ -129,7 +129,7 @@ def pinned(study: Study, root: Path, folder: Path) -> tuple[str, ...]:
     """
     place = folder / FILE
     if not place.is_file():
-        raise ConfigError(f"{place}: no such file; --registered runs a study that was registered")
+        raise ConfigError(f"{place}: no such file; take it from git, or register the study first")
     now = parse(compose.compose(study.hydra_overrides(1), root))
     return pins(read_registration(place).configuration, _configuration(now))
 
@@ -175,8 +175,9 @@ def _require_none(changes: Sequence[str], what: str) -> None:
     """Raise `ConfigError` where keys have changed. what: what was there before them."""
     if changes:
         raise ConfigError(
-            f"{what}, and differs now: {_few(changes)}. Take the declaration back (--registered: the configuration), "
-            "or give another study a file with another name, and a `seed` of its own"
+            f"{what}, and differs now: {_few(changes)}. Take the change back (`--registered` does so for what "
+            "experiments/ says, not for the declaration), or give another study a file with another name, and a "
+            "`seed` of its own"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
@@ -15,6 +16,10 @@ from rlanything.checks.study.declare import Study
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+"""Keys that a Hydra override can name."""
+WORDS = ("null", "true", "false", "nan", "inf")
+"""Keys that Hydra reads as values."""
 CLASSES = ("env", "engine")
 """Sections whose keys are the arguments of a class, which code can gain and lose as well."""
 
@@ -28,8 +33,12 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def pins(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """Hydra overrides that make of the configuration `now` the older one, as far as today's code has its keys."""
-    return tuple(_pins(*_alike(before, now), ""))
+    """Hydra overrides that make of the configuration `now` the older one, as far as today's code has its keys.
+
+    Raises `ConfigError` for a key that no override can name.
+    """
+    old, new = _alike(before, now)
+    return tuple(_pins(old, new, _upgraded(Config, before), ""))
 
 
 def declared_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -43,23 +52,44 @@ def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]
 
 
-def _pins(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterator[str]:
+def _pins(
+    old: Mapping[str, Any], new: Mapping[str, Any], given: Mapping[str, Any], prefix: str
+) -> Iterator[str]:
+    """given: the older one without defaults of arguments that it did not have."""
     for key in {**old, **new}:
-        if key not in old:
-            yield f"~{prefix}{key}"
+        if key in old and key in new and old[key] == new[key]:
+            continue
+        name = _named(key, prefix)
+        if key not in given:
+            yield f"~{name}"
         elif isinstance(old[key], Mapping) and isinstance(new.get(key), Mapping):
-            yield from _pins(old[key], new[key], f"{prefix}{key}.")
-        elif key not in new or old[key] != new[key]:
-            yield f"++{prefix}{key}={_written(old[key])}"
+            yield from _pins(old[key], new[key], given[key], f"{name}.")
+        else:
+            yield f"++{name}={_written(old[key])}"
 
 
 def _written(value: Any) -> str:
     """A value as Hydra reads it."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_written(item)}" for key, item in value.items()) + "}"
+        items = (f"{_named(key, '')}: {_written(item)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, str):
+        return str(QuotedString(value, Quote.double).with_quotes())
     return json.dumps(value)
+
+
+def _named(key: str, prefix: str) -> str:
+    """The key with its place. Raises `ConfigError` where Hydra would read it as something else."""
+    if not PLAIN.fullmatch(key) or key.lower() in WORDS:
+        raise ConfigError(
+            f"{prefix}{key}: no Hydra override can name this key, and it differs from what was registered; take it "
+            "back in experiments/"
+        )
+    return f"{prefix}{key}"
 
 
 def _alike(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

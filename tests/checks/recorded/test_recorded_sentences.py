@@ -107,6 +107,19 @@ SENTENCES = {
         "In below_chance it rose from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %, and",
         "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `below_chance`)",
     ),
+    "table1_fit": (
+        "and not out-of-domain (p {h.votes_out_of_domain.p_smallest:.3f}). So it is for the whole loop, there "
+        "out-of-domain too (p {h.whole_out_of_domain.p_smallest:.3f}).",
+        "| `outcome` | {outcome.in_domain:.1f} | {outcome.out_of_domain:.1f} | | `policy` | "
+        "{policy.in_domain:.1f} | {policy.out_of_domain:.1f} | | `policy_reward` | "
+        "{policy_reward.in_domain:.1f} | {policy_reward.out_of_domain:.1f} | | `full` | "
+        "{full.in_domain:.1f} | {full.out_of_domain:.1f} | | perfect votes | "
+        "{oracle_100.in_domain:.1f} | {oracle_100.out_of_domain:.1f} |",
+    ),
+    "votes_apart": (
+        "from the advantages alone is refuted (p {h.advantages_in_domain.p_smallest:.3f}).",
+        "clear in both panels (p {h.votes_in_domain.p_smallest:.3f} and {h.votes_out_of_domain.p_smallest:.3f}).",
+    ),
     "slow_learning": (
         "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `slow_learning`)",
         "and here, slowly, from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %.",

@@ -13,7 +13,7 @@ from rlanything.checks.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
 OWN = ROOT / "experiments" / "check" / "study.yaml"
-STUDIES = sorted(f"{path.parent.name}.yaml" for path in (ROOT / "checks").glob("*/study.json"))
+STUDIES = sorted(f"{path.parent.name}.yaml" for path in (ROOT / "checks").glob("*/registration.json"))
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
 

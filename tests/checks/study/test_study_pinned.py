@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import QuotedString
+from hypothesis import given
+from hypothesis import strategies as st
 from study_cases import OWN, ROOT
 
 from rlanything.checks.study.command import print_study, register_study
 from rlanything.checks.study.declare import load_study
 from rlanything.checks.study.registration import FILE, pinned, read_registration, registered
+from rlanything.checks.study.upgraded import PLAIN, WORDS, _written, pins
 from rlanything.checks.workspace import Workspace
 from rlanything.cli import main
 from rlanything.config import parse
@@ -50,6 +56,10 @@ CHANGES = {
         "setting/alfworld-default.yaml",
         {"env.habits.look": 0.9, "signals.lambda": 1.0, "judge.temperature": 0.7},
     ),
+    "settings of the machine, and an argument": (
+        "scale/default.yaml",
+        {"rollout.timeout_s": 90, "executor.workers": 3, "env.timeout": 90, "env.receptacles": [5, 8]},
+    ),
     "null and a list": (
         "scale/default.yaml",
         {"evaluate.cooling.temperatures": [1.0, 0.5], "evaluate.solver.path": "models/policy"},
@@ -81,12 +91,45 @@ def test_the_registered_configuration_is_made_of_that_of_today(root, file, value
     assert found == before
 
 
+TEXTS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")))
+KEYS = st.from_regex(PLAIN, fullmatch=True).filter(lambda key: key.lower() not in WORDS)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(VALUES)
+def test_hydra_reads_a_value_as_it_was(value):
+    (override,) = OverridesParser.create().parse_overrides([f"++a.b={_written(value)}"])
+    assert _plain(override.value()) == value
+
+
+def _plain(value: object) -> object:
+    """A value with strings in the place of Hydra's quoted ones."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.text if isinstance(value, QuotedString) else value
+
+
+def test_a_key_that_no_override_can_name_is_refused():
+    now = json.loads((ROOT / "checks" / "table1" / "registration.json").read_text())["configuration"]
+    before = {**now, "arms": {**now["arms"], "100": now["arms"]["full"]}}
+    with pytest.raises(ConfigError, match=r"arms\.100: no Hydra override can name this key"):
+        pins(before, now)
+
+
 def test_its_workspace_has_the_registered_configuration_and_says_so_where_it_is_not_asked_for(root):
     study, place, params = load_study(OWN), root / "checks" / NAME, root / "params.yaml"
     first = Workspace.of(NAME, study, root, params, 1)
-    change(root, *CHANGES["a number and a section"][:1], **CHANGES["a number and a section"][1])
+    for file, values in CHANGES.values():
+        if "evaluate.cooling" not in values:
+            change(root, file, **values)
     today = Workspace.of(NAME, study, root, params, 1)
-    with pytest.raises(ConfigError, match=r"changed after it was registered .*signals\.lambda"):
+    with pytest.raises(ConfigError, match="changed after it was registered"):
         registered(study, today, place, "now")
     again = Workspace.of(NAME, study, root, params, 1, pinned(study, root, place))
     assert again.config == first.config
@@ -111,6 +154,6 @@ def test_the_command_refuses_it_for_a_page_and_without_a_registration(root, caps
     assert main([*words, "--dry-run"]) == 0
     (root / "checks" / NAME / FILE).unlink()
     assert main([*words, "--dry-run"]) == 2
-    assert "--registered runs a study that was registered" in capsys.readouterr().err
+    assert "take it from git, or register the study first" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="no such file"):
         print_study(root / "experiments" / "check" / OWN.name, root, root / "params.yaml", 1, pinned=True)

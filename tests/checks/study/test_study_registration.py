@@ -161,8 +161,8 @@ def test_a_workspace_that_has_begun_does_not_pass_what_git_has_under_its_name(sp
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_published_studies_are_still_those_that_are_declared(name):
-    """Otherwise their results could not be recorded again."""
+def test_the_registered_studies_are_still_those_that_are_declared(name):
+    """Otherwise their results could not be recorded, or recorded again."""
     study = load_study(OWN.with_name(name))
     place = ROOT / "checks" / OWN.with_name(name).stem
     assert _require_same(place, _content(study, space_of(study))) is not None
