@@ -16,6 +16,7 @@ TABLES = (
         "study",
         "table1_fit",
         "votes_apart",
+        "paper_start",
         "weak_reward",
         "weak_reward_faster",
         "weak_reward_spread",

@@ -218,8 +218,8 @@ def test_a_dry_run_names_what_is_not_pooled(capsys):
     command.print_pooling(DECLARED, ROOT, ROOT / "params.yaml")
     said = capsys.readouterr().out
     assert (
-        "policy over outcome: in_domain, out_of_domain (reward_above 0.5; not pooled: checks/below_chance)"
-        in said
+        "policy over outcome: in_domain, out_of_domain (reward_above 0.5; not pooled: checks/below_chance, "
+        "checks/paper_start)" in said
     )
     assert "  policy_reward over policy: in_domain, out_of_domain\n" in said
 

@@ -16,16 +16,17 @@ from rlanything.config import Checkpoint
 from rlanything.report.formatting import p_text
 from rlanything.report.results import statistics
 
-RECORDED = CHECKS / "corruption"
+NAMES = ("corruption", "corruption_learned")
 ARMS = ("base", "policy_reward", "full")
 
 
-def read() -> Found:
-    declared = load_corruption(RECORDED / "corruption.yaml")
-    keys = json.loads((RECORDED / "corruption.json").read_text())["keys"]
+def read(name: str = "corruption") -> Found:
+    folder = CHECKS / name
+    declared = load_corruption(folder / "corruption.yaml")
+    keys = json.loads((folder / "corruption.json").read_text())["keys"]
     unused = Checkpoint(path="models/reward")
     asked = [
-        Asked(arm, int(seed), unused, declared.kinds, key, RECORDED / "answers" / arm / f"seed-{seed}.json")
+        Asked(arm, int(seed), unused, declared.kinds, key, folder / "answers" / arm / f"seed-{seed}.json")
         for arm in ARMS
         for seed, key in keys[arm].items()
     ]
@@ -37,10 +38,23 @@ def found() -> Found:
     return read()
 
 
-def test_the_recorded_page_is_what_the_recorded_answers_say(found):
-    stored = json.loads((RECORDED / "corruption.json").read_text())
-    assert json.loads(json.dumps(document.to_json(found))) == stored
-    assert document.to_markdown(found, "corruption") == (RECORDED / "report.md").read_text()
+@pytest.mark.parametrize("name", NAMES)
+def test_the_recorded_page_is_what_the_recorded_answers_say(name):
+    stored, again = json.loads((CHECKS / name / "corruption.json").read_text()), read(name)
+    assert json.loads(json.dumps(document.to_json(again))) == stored
+    assert document.to_markdown(again, name) == (CHECKS / name / "report.md").read_text()
+
+
+def test_what_the_page_says_of_reward_models_that_learned():
+    rows = {row.arm: row for row in read("corruption_learned").of("observation")}
+    base = rows["base"].alarm
+    points = "{:+.1f} [{:+.1f}, {:+.1f}]"
+    ends = [100 * getattr(base.difference, key) for key in ("mean", "low", "high")]
+    assert f"a little more often bad ({points.format(*ends)}, p {p_text(base.p)})" in said("docs/checks.md")
+    for arm in ("policy_reward", "full"):
+        beyond = rows[arm].alarm_over_base
+        ends = [100 * getattr(beyond.difference, key) for key in ("mean", "low", "high")]
+        assert f"`{arm}` {points.format(*ends)} (p {p_text(beyond.p)})" in said("docs/checks.md")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -116,6 +116,14 @@ SENTENCES = {
         "{full.in_domain:.1f} | {full.out_of_domain:.1f} | | perfect votes | "
         "{oracle_100.in_domain:.1f} | {oracle_100.out_of_domain:.1f} |",
     ),
+    "paper_start": (
+        "begins at {base.rm_process:.1f} % of balanced process accuracy, and {base.rm_process_plain:.1f} % counted",
+        "above the 10 points on steps (p {h.whole_process.p_smallest:.3f})",
+        "| `policy` | {policy.in_domain:.1f} | {policy.out_of_domain:.1f} | {policy.rm_process:.1f} | "
+        "| `policy_reward` | {policy_reward.in_domain:.1f} | {policy_reward.out_of_domain:.1f} | "
+        "{policy_reward.rm_process:.1f} | | `full` | {full.in_domain:.1f} | {full.out_of_domain:.1f} | "
+        "{full.rm_process:.1f} |",
+    ),
     "votes_apart": (
         "from the advantages alone is refuted (p {h.advantages_in_domain.p_smallest:.3f}).",
         "clear in both panels (p {h.votes_in_domain.p_smallest:.3f} and {h.votes_out_of_domain.p_smallest:.3f}).",
@@ -180,7 +188,7 @@ def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_cha
     ]
     low, high = f"{min(at_five_times):.0f}", f"{max(at_five_times):.0f}"
     assert f"| -{low} to -{high} |" in said("docs/studies.md")
-    named = {"below_chance", "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
+    named = {"paper_start", "below_chance", "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
     others = [100 * found[name]["mean"] for name in found if name not in named]
     ends = f"between {min(others):.1f} and {max(others):+.1f}."
     assert f"The other {WORDS[len(others)]}, one of them fast too, lie {ends}" in said("docs/checks.md")
