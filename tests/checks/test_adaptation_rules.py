@@ -23,6 +23,7 @@ from rlanything.core.types import Direction, EventKind, Task
 from rlanything.files.records import write_json
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
+from rlanything.report.formatting import p_text
 
 BAND = AcceptanceRule()
 OLD, NEW = Task("toy", "old", {"k": 0}), Task("toy", "new", {"k": 1})
@@ -131,24 +132,37 @@ def test_a_rewrite_that_cannot_be_played_again_is_still_one_that_a_rule_takes(tm
     assert strict.fresh.mean == 0.25
 
 
-RECORDED = ROOT / "checks" / "adaptation"
-
-
-def test_the_recorded_page_is_what_the_recorded_rollouts_say():
-    declared = load_adaptation(RECORDED / "adaptation.yaml")
+@pytest.mark.parametrize("name", ["adaptation", "adaptation_fit"])
+def test_the_recorded_page_is_what_the_recorded_rollouts_say(name):
+    folder = ROOT / "checks" / name
+    declared = load_adaptation(folder / "adaptation.yaml")
     assert (
-        read_mapping(RECORDED / "adaptation.yaml").keys()
+        read_mapping(folder / "adaptation.yaml").keys()
         == declared.model_fields_set
         == set(Adaptation.model_fields)
     )
-    stored = json.loads((RECORDED / "adaptation.json").read_text())
+    stored = json.loads((folder / "adaptation.json").read_text())
     measured = [
-        Run(int(seed), {}, key, RECORDED / "rollouts" / f"seed-{seed}.json")
+        Run(int(seed), {}, key, folder / "rollouts" / f"seed-{seed}.json")
         for seed, key in stored["keys"].items()
     ]
     found = results.read(declared, AcceptanceRule(**stored["band"]), measured)
     assert json.loads(json.dumps(document.to_json(found))) == stored
-    assert document.to_markdown(found, "adaptation") == (RECORDED / "report.md").read_text()
+    assert document.to_markdown(found, name) == (folder / "report.md").read_text()
+
+
+def test_what_the_page_says_of_the_rules_at_the_study_scale():
+    compared = json.loads((ROOT / "checks" / "adaptation_fit" / "adaptation.json").read_text())["compared"]
+    page = (ROOT / "docs" / "checks.md").read_text()
+    for rule, over in (("strict", "refused"), ("paired", "strict")):
+        cells = [f"`{rule}` over `{over}`"]
+        for probe in ("trained", "base"):
+            (one,) = (
+                c["difference"] for c in compared if (c["rule"], c["over"], c["probe"]) == (rule, over, probe)
+            )
+            mean, low, high = (100 * one["difference"][key] for key in ("mean", "low", "high"))
+            cells += [f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]", p_text(one["p"])]
+        assert f"| {' | '.join(cells)} |" in page
 
 
 def test_no_interval_goes_beyond_what_can_be(tmp_path):
