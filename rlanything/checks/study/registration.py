@@ -20,7 +20,8 @@ from pydantic import BaseModel
 
 from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
-from rlanything.checks.study.upgraded import changed, declared_otherwise, differing, pins
+from rlanything.checks.study.pins import pins
+from rlanything.checks.study.upgraded import changed, declared_otherwise, differing
 from rlanything.checks.workspace import Workspace
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -16,10 +15,6 @@ from rlanything.checks.study.declare import Study
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 
-PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-"""Keys that a Hydra override can name."""
-WORDS = ("null", "true", "false", "nan", "inf")
-"""Keys that Hydra reads as values."""
 CLASSES = ("env", "engine")
 """Sections whose keys are the arguments of a class, which code can gain and lose as well."""
 
@@ -29,21 +24,12 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
     A key that the code has gained counts where its value is not the default. One that it has lost does not count.
     """
-    return differing(*_alike(before, now))
-
-
-def pins(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """Hydra overrides that make of the configuration `now` the older one, as far as today's code has its keys.
-
-    Raises `ConfigError` for a key that no override can name.
-    """
-    old, new = _alike(before, now)
-    return tuple(_pins(old, new, _upgraded(Config, before), ""))
+    return differing(*alike(before, now))
 
 
 def declared_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The keys of two declarations that say that the studies differ, as in `changed`."""
-    return differing(_upgraded(Study, before), _upgraded(Study, now))
+    return differing(upgraded(Study, before), upgraded(Study, now))
 
 
 def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -52,49 +38,9 @@ def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [key for key in {**old, **new} if key not in old or key not in new or old[key] != new[key]]
 
 
-def _pins(
-    old: Mapping[str, Any], new: Mapping[str, Any], given: Mapping[str, Any], prefix: str
-) -> Iterator[str]:
-    """given: the older one without defaults of arguments that it did not have."""
-    for key in {**old, **new}:
-        if key in old and key in new and old[key] == new[key]:
-            continue
-        name = _named(key, prefix)
-        if key not in given:
-            yield f"~{name}"
-        elif isinstance(old[key], Mapping) and isinstance(new.get(key), Mapping):
-            yield from _pins(old[key], new[key], given[key], f"{name}.")
-        else:
-            yield f"++{name}={_written(old[key])}"
-
-
-def _written(value: Any) -> str:
-    """A value as Hydra reads it."""
-    from hydra.core.override_parser.types import Quote, QuotedString
-
-    if isinstance(value, Mapping):
-        items = (f"{_named(key, '')}: {_written(item)}" for key, item in value.items())
-        return "{" + ", ".join(items) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_written, value)) + "]"
-    if isinstance(value, str):
-        return str(QuotedString(value, Quote.double).with_quotes())
-    return json.dumps(value)
-
-
-def _named(key: str, prefix: str) -> str:
-    """The key with its place. Raises `ConfigError` where Hydra would read it as something else."""
-    if not PLAIN.fullmatch(key) or key.lower() in WORDS:
-        raise ConfigError(
-            f"{prefix}{key}: no Hydra override can name this key, and it differs from what was registered; take it "
-            "back in experiments/"
-        )
-    return f"{prefix}{key}"
-
-
-def _alike(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def alike(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both configurations as today's code would write them, with the same arguments of the same class."""
-    old, new = _upgraded(Config, before), _upgraded(Config, now)
+    old, new = upgraded(Config, before), upgraded(Config, now)
     for name in CLASSES:
         _complete(name, old.get(name), new.get(name))
     return old, new
@@ -130,7 +76,7 @@ def _leaves(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _upgraded(model: type[BaseModel], written: Mapping[str, Any]) -> dict[str, Any]:
+def upgraded(model: type[BaseModel], written: Mapping[str, Any]) -> dict[str, Any]:
     """The same as today's code would write it; as it is where that code cannot read it."""
     given = deepcopy(dict(written))
     while True:

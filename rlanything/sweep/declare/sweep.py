@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from rlanything.config import LISTED, Config, Positive, Section
+from rlanything.config.override import written
 from rlanything.config.sources import paper_value
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.rewards.kind import name_of
@@ -184,10 +185,4 @@ class Sweep(Section):
 def hydra_overrides(sweep: Sweep, sets: Mapping[str, Value], seeds: int) -> list[str]:
     """The Hydra overrides of a trial that sets `sets` and trains `seeds` seeds."""
     own = [f"train.seeds={seeds}", "train.workers=1"]
-    return [*sweep.overrides, *own, *(f"{key}={_quoted(value)}" for key, value in sets.items())]
-
-
-def _quoted(value: Value) -> str:
-    if not isinstance(value, str):
-        return str(value)
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return [*sweep.overrides, *own, *(f"{key}={written(value)}" for key, value in sets.items())]

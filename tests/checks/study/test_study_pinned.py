@@ -16,11 +16,12 @@ from study_cases import OWN, ROOT
 
 from rlanything.checks.study.command import print_study, register_study
 from rlanything.checks.study.declare import load_study
+from rlanything.checks.study.pins import pins
 from rlanything.checks.study.registration import FILE, pinned, read_registration, registered
-from rlanything.checks.study.upgraded import PLAIN, WORDS, _written, pins
 from rlanything.checks.workspace import Workspace
 from rlanything.cli import main
 from rlanything.config import parse
+from rlanything.config.override import PLAIN, WORDS, written
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
 
@@ -102,7 +103,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_hydra_reads_a_value_as_it_was(value):
-    (override,) = OverridesParser.create().parse_overrides([f"++a.b={_written(value)}"])
+    (override,) = OverridesParser.create().parse_overrides([f"++a.b={written(value)}"])
     assert _plain(override.value()) == value
 
 
