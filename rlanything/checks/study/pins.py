@@ -7,7 +7,7 @@ from typing import Any
 
 from rlanything.checks.study.upgraded import alike, upgraded
 from rlanything.config import Config
-from rlanything.config.override import named, written
+from rlanything.sweep.declare.override import named, written
 
 
 def pins(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:

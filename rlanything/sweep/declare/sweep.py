@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from rlanything.config import LISTED, Config, Positive, Section
-from rlanything.config.override import written
 from rlanything.config.sources import paper_value
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.rewards.kind import name_of
 from rlanything.sweep.declare.metrics import has_curve, is_of_reward_model, measured_metrics
+from rlanything.sweep.declare.override import written
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
 

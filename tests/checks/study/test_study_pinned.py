@@ -21,9 +21,9 @@ from rlanything.checks.study.registration import FILE, pinned, read_registration
 from rlanything.checks.workspace import Workspace
 from rlanything.cli import main
 from rlanything.config import parse
-from rlanything.config.override import PLAIN, WORDS, written
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
+from rlanything.sweep.declare.override import PLAIN, WORDS, written
 
 NAME = OWN.stem
 
