@@ -91,7 +91,7 @@ def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, cap
     before = contents(project)
     (project / "runs" / "a").unlink()
     (project / "runs" / "a").write_text("made by hand")
-    mine = (project / "params.yaml").read_text().replace("  lambda: 0.3", "  lambda: 0.75")
+    mine = (project / "params.yaml").read_text().replace("  lambda: 1.0", "  lambda: 0.75")
     (project / "params.yaml").write_text(mine)
     assert main(["--root", str(project), "config", "restore"]) == 2
     said = capsys.readouterr().err
@@ -104,7 +104,7 @@ def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, cap
 
 
 def test_a_changed_pipeline_is_refused_before_anything_changes(project, capsys):
-    params = (project / "params.yaml").read_text().replace("  lambda: 0.3", "  lambda: 0.75")
+    params = (project / "params.yaml").read_text().replace("  lambda: 1.0", "  lambda: 0.75")
     (project / "params.yaml").write_text(params)
     (project / "dvc.yaml").write_text(PIPELINE + "# mine\n")
     assert main(["--root", str(project), "config", "restore"]) == 2
@@ -120,7 +120,7 @@ def test_a_workspace_has_nothing_to_restore(tmp_path, capsys):
 
 def test_a_new_result_that_is_staged_stays_and_is_named(project, capsys):
     before = contents(project)
-    params = (project / "params.yaml").read_text().replace("  lambda: 0.3", "  lambda: 0.75")
+    params = (project / "params.yaml").read_text().replace("  lambda: 1.0", "  lambda: 0.75")
     (project / "params.yaml").write_text(params)
     (project / "report" / "b").write_text("new")
     do(project, "git", "add", "report")

@@ -33,20 +33,20 @@ def test_what_is_committed_is_not_mentioned_and_neither_is_a_comment(path):
 
 
 def test_values_of_an_experiment_are_named_with_the_way_back(path, capsys):
-    path.write_text(path.read_text().replace("  lambda: 0.3", "  lambda: 0.75"))
+    path.write_text(path.read_text().replace("  lambda: 1.0", "  lambda: 0.75"))
     for words in (["config", "check"], ["config", "pipeline"], ["plan", "--device", "L4"]):
         assert main(["--root", str(path.parent), *words]) == 0
         said = capsys.readouterr().err
-        assert "params.yaml is not that of the last commit (signals.lambda: 0.3 -> 0.75)" in said
+        assert "params.yaml is not that of the last commit (signals.lambda: 1.0 -> 0.75)" in said
         assert "the same command goes on, `rlanything config restore` takes them and the results back" in said
 
 
 def test_a_stage_says_it_too_but_not_to_dvc(path, monkeypatch, capsys):
-    path.write_text(path.read_text().replace("  lambda: 0.3", "  lambda: 0.75"))
+    path.write_text(path.read_text().replace("  lambda: 1.0", "  lambda: 0.75"))
     words = ["--root", str(path.parent), "report"]
     monkeypatch.delenv("DVC_STAGE", raising=False)
     assert main(words) == 2
-    assert "signals.lambda: 0.3 -> 0.75" in capsys.readouterr().err
+    assert "signals.lambda: 1.0 -> 0.75" in capsys.readouterr().err
     monkeypatch.setenv("DVC_STAGE", "report")
     assert main(words) == 2
     assert "signals.lambda" not in capsys.readouterr().err

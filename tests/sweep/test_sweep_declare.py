@@ -40,8 +40,8 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
         point_of(line) for line in said.splitlines() if line.startswith(("trial 0 ", "trial 1 "))
     )
     assert paper.pop("signals.lambda", "1.0") == "1.0"
-    assert default.pop("signals.lambda", "0.3") in ("0.3", "1.0")  # docs/results.md says why
-    assert paper == default  # the other settings are the paper's
+    assert default.pop("signals.lambda", "1.0") == "1.0"
+    assert paper == default  # the settings of the default are the paper's
     one_at_a_time = path.stem in ("lambda_policy", "lambda_reward")
     assert ("mean of the last 3 evaluations" in said) == one_at_a_time
 

@@ -33,10 +33,11 @@ def report(folder: str) -> dict[str, SimpleNamespace]:
 SENTENCES = {
     ("report", "README.md"): (
         "above the cooled base by {outcome_over_base_cooled.in_domain:.1f} points in-domain (p "
-        "{outcome_over_base_cooled.in_domain_p:.2f}) and by {outcome_over_base_cooled.out_of_domain:.1f} "
-        "out-of-domain (p {outcome_over_base_cooled.out_of_domain_p:.2f})",
-        "by {full_over_outcome.in_domain:.1f} to {policy_reward_over_outcome.in_domain:.1f} points "
-        "(p at most {full_over_outcome.in_domain_p:.2f} by Holm)",
+        "{outcome_over_base_cooled.in_domain_p:.2f}). Out-of-domain it is not clear "
+        "({outcome_over_base_cooled.out_of_domain:+.1f} points, p {outcome_over_base_cooled.out_of_domain_p:.2f})",
+        "by {policy_over_outcome.in_domain:.1f} to {full_over_outcome.in_domain:.1f} points "
+        "(p at most {policy_over_outcome.in_domain_p:.2f} by Holm)",
+        "({policy_reward_over_outcome.out_of_domain:+.1f} points, p {policy_reward_over_outcome.out_of_domain_p:.2f})",
     ),
     ("report/coding", "README.md"): (
         "tests by the reward model add {policy_over_outcome.in_domain:.0f} and",
@@ -87,13 +88,13 @@ def test_what_is_called_clear_is_clear():
     """Arms that a page calls above another one have a corrected p below 0.05 there."""
     default, coding, web = (report(folder) for folder in ("report", "report/coding", "report/web"))
     for arm in ("policy", "policy_reward", "full"):
-        assert (
-            default[f"{arm}_over_outcome"].in_domain_p < 0.05 < default[f"{arm}_over_outcome"].out_of_domain_p
-        )
+        assert default[f"{arm}_over_outcome"].in_domain_p < 0.05
+        beyond = default[f"{arm}_over_outcome"].out_of_domain_p < 0.05
+        assert beyond == (arm == "policy_reward")
         assert coding[f"{arm}_over_outcome"].in_domain_p < 0.05
         assert web[f"{arm}_over_outcome"].in_domain_p > 0.05
     assert default["outcome_over_base_cooled"].in_domain_p < 0.05
-    assert default["outcome_over_base_cooled"].out_of_domain_p < 0.05
+    assert default["outcome_over_base_cooled"].out_of_domain_p > 0.05
     for later, before in (("policy_reward", "policy"), ("full", "policy_reward")):
         assert default[f"{later}_over_{before}"].in_domain_p > 0.05
         assert default[f"{later}_over_{before}"].out_of_domain_p > 0.05
