@@ -23,7 +23,7 @@ def composed(*overrides: str):
 def test_the_default_panels_are_named_as_ever():
     tasks = composed().tasks
     assert (tasks.policy_panels, tasks.reward_panels) == (("in_domain", "out_of_domain"), ("reward_panel",))
-    assert tasks.drawn == {"train": 320, "in_domain": 100, "out_of_domain": 100, "reward_panel": 24}
+    assert tasks.drawn == {"train": 320, "in_domain": 400, "out_of_domain": 400, "reward_panel": 24}
 
 
 def test_an_override_changes_adds_and_removes_a_panel():
@@ -31,7 +31,7 @@ def test_an_override_changes_adds_and_removes_a_panel():
     tasks = composed(FURTHER).tasks
     assert list(tasks.panels) == ["in_domain", "out_of_domain", "reward_panel", "mine"]
     assert (tasks.policy_panels[-1], tasks.reward_panels) == ("mine", ("reward_panel", "mine"))
-    assert tasks.drawn["in_domain"] == 105
+    assert tasks.drawn["in_domain"] == 405
     for without in ("~tasks.panels.out_of_domain", "tasks.panels.out_of_domain=null"):
         assert list(composed(without).tasks.panels) == ["in_domain", "reward_panel"]
 
@@ -67,9 +67,9 @@ def test_a_bad_panel_is_refused_with_what_is_allowed(override, said):
 
 def test_the_form_of_older_files_is_refused_with_the_new_one():
     data = yaml.safe_load((ROOT / "params.yaml").read_text())
-    data["tasks"] = {"train": 320, "in_domain": 100, "out_of_domain": 100, "reward_panel": 24}
+    data["tasks"] = {"train": 320, "in_domain": 400, "out_of_domain": 400, "reward_panel": 24}
     with pytest.raises(
-        ConfigError, match=r"in_domain = 100: .*tasks\.panels\.in_domain\.tasks = 100, beside measures"
+        ConfigError, match=r"in_domain = 400: .*tasks\.panels\.in_domain\.tasks = 400, beside measures"
     ):
         parse(data)
 
