@@ -157,9 +157,9 @@ def kinds(seed: int) -> tuple[int, Counter[str]]:
 def test_how_kinds_of_tasks_shift():
     found = [kinds(seed) for seed in range(4)]
     page = said("docs/checks.md")
-    assert f"counts another kind of task in {found[0][0]} of 55 replaced slots" in page
-    first, *others, last = (gained["pick_and_place_simple"] for _, gained in found)
-    assert f"has {53 + first} slots instead of 53" in page
+    assert f"counts another kind of task in {found[0][0]} of 57 replaced slots" in page
+    first, *others, last = (gained["pick_two_obj_and_place"] for _, gained in found)
+    assert f"has {54 + first} slots instead of 54" in page
     assert f"In the four runs it gains {first}, {', '.join(map(str, others))} and {last}." in page
     for way in ("heat", "cool", "clean"):
         assert all(gained[f"pick_{way}_then_place_in_recep"] < 0 for _, gained in found)
