@@ -123,7 +123,7 @@ def _parse_overrides(overrides: Sequence[str], folder: Path) -> list[Override]:
         try:
             result.append(parser.parse_override(override))
         except HydraException as error:
-            reason = f" ({str(error).splitlines()[0]})" if "=" in override else ", e.g. signals.lambda=1"
+            reason = f" ({str(error).splitlines()[0]})" if "=" in override else ", e.g. signals.lambda=0.5"
             hint = _arm(override, folder) or _quoted(override)
             raise ConfigError(f"override {override!r}: expected key=value{reason}{hint}") from None
         except ValueError as error:  # a number of more digits than Python reads

@@ -23,7 +23,7 @@ def add_config(commands: Commands[argparse.ArgumentParser]) -> None:
     show = actions.add_parser("show", help="print the composition; writes nothing")
     for action, run in ((write, _config_write), (show, _config_show)):
         action.add_argument(
-            "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=1"
+            "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=0.5"
         )
         action.set_defaults(run=run)
     check = actions.add_parser("check", help="check a configuration; prints every problem")

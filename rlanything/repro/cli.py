@@ -43,7 +43,7 @@ def _add_replay(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "overrides",
         nargs="*",
         metavar="key=value",
-        help="what if, e.g. signals.lambda=1 adaptation.alpha_low=0.3",
+        help="what if, e.g. signals.lambda=0.5 adaptation.alpha_low=0.3",
     )
     parser.add_argument(
         "--play",

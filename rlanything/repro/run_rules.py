@@ -60,7 +60,7 @@ def changed(rules: Rules, overrides: Sequence[str]) -> Rules:
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals:
-            raise ConfigError(f"{override!r}: expected key=value, e.g. signals.lambda=1")
+            raise ConfigError(f"{override!r}: expected key=value, e.g. signals.lambda=0.5")
         section, name = _place(data, key)
         try:
             section[name] = yaml.safe_load(value)

@@ -61,6 +61,12 @@ def test_every_setting_composes_and_validates_under_the_names_of_its_environment
     assert (config.rollout.max_steps == 1) is programs
 
 
+def test_the_downloaded_set_is_asked_for_no_more_games_than_it_has():
+    """140 and 134 (envs/alfworld/README.md); the generated games have no such end."""
+    tasks = parse(compose.compose(["env=alfworld_data"], ROOT)).tasks
+    assert (tasks.drawn["in_domain"], tasks.drawn["out_of_domain"]) == (140, 134)
+
+
 @pytest.mark.parametrize("env", ["alfworld_data", "alfworld"])
 def test_in_the_paper_s_experiment_the_adapter_changes_two_types_and_a_model_is_the_critic(env):
     config = parse(compose.compose([f"env={env}", "scale=paper"], ROOT))
@@ -166,8 +172,8 @@ def explained(lines: list[str]) -> set[str]:
         ("signals.lamda=1", "unknown; did you mean 'signals.lambda'?"),
         ("lambda=1", "unknown; did you mean 'signals.lambda'?"),
         ("modle=embedded", "unknown; did you mean 'model'?"),
-        ("signals.lambda", "expected key=value, e.g. signals.lambda=1"),
-        ("policy", "expected key=value, e.g. signals.lambda=1; an arm is chosen with --arm policy"),
+        ("signals.lambda", "expected key=value, e.g. signals.lambda=0.5"),
+        ("policy", "expected key=value, e.g. signals.lambda=0.5; an arm is chosen with --arm policy"),
         (
             "arm=full",
             "an experiment has several arms; a command takes one with --arm full, and +arm@arms.full=",

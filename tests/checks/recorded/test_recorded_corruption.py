@@ -74,5 +74,5 @@ def test_what_the_page_says_of_an_exchange_of_steps(found):
     base = next(row for row in found.of("swapped") if row.arm == "base")
     page, change = said("docs/checks.md"), written(asdict(base.alarm.difference))
     assert (
-        f"after an exchange a little more often bad ({change}), but p is {p_text(base.alarm.p)} after" in page
+        f"an exchanged step a little more often bad ({change}), but p is {p_text(base.alarm.p)} after" in page
     )
