@@ -131,4 +131,7 @@ def test_in_how_many_experiments_votes_help():
     assert f"Of {every} experiments {number} show it alone, by their own correction ({names})" in said()
     assert f"in {above} the interval is above 0" in said()
     readme = (ROOT / "README.md").read_text()
-    assert f"Alone, {number} of the {every} experiments show it clearly in-domain, and so do the runs above" in readme
+    assert (
+        f"Alone, {number} of the {every} experiments show it clearly in-domain, and so do the runs above"
+        in readme
+    )
