@@ -17,6 +17,7 @@ TABLES = (
         "table1_fit",
         "votes_apart",
         "paper_start",
+        "arms_fit",
         "weak_reward",
         "weak_reward_faster",
         "weak_reward_spread",

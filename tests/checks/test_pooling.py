@@ -53,8 +53,8 @@ def test_experiments_of_another_environment_are_left_out(tmp_path):
         (VOTES.replace("in_domain", "in_domian"), r"'in_domian': unknown; did you mean 'in_domain'"),
         (VOTES.replace("policy", "outcome"), "'outcome' cannot be compared with itself"),
         (
-            VOTES.replace("policy", "step_only"),
-            r"step_only over outcome in in_domain was measured by 1 of \d+",
+            VOTES.replace("policy", "outcome_steps"),
+            r"outcome_steps over outcome in in_domain was measured by 1 of \d+",
         ),
         (VOTES.replace("[in_domain]", "[in_domain, in_domain]"), "'in_domain' is there twice"),
         (VOTES.replace("}]", "}, {arm: policy, over: outcome, reward_above: 0.5}]"), "is there twice"),

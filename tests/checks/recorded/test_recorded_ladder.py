@@ -93,8 +93,10 @@ def test_outcomes_over_cooling_with_the_habits_of_the_default():
     gain = {one["experiment"].removeprefix("checks/"): 100 * one["mean"] for one in pooled}
     default = json.loads((ROOT / "report" / "summary.json").read_text())["outcome"]["in_domain"]["vs"]
     page = said("docs/results.md")
-    *some, last = (f"{gain[name]:.1f}" for name in ("fitness", "table1_fit", "votes_apart", "paper_start"))
+    *some, last = (
+        f"{gain[name]:.1f}" for name in ("fitness", "table1_fit", "votes_apart", "paper_start", "arms_fit")
+    )
     assert (
-        f"outcomes are {', '.join(some)} and {last} points above the cooled base in-domain, in four" in page
+        f"outcomes are {', '.join(some)} and {last} points above the cooled base in-domain, in five" in page
     )
     assert f"In the default experiment it is {100 * default['base_cooled']['mean']:.1f}." in page

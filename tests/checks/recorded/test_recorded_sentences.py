@@ -128,6 +128,12 @@ SENTENCES = {
         "from the advantages alone is refuted (p {h.advantages_in_domain.p_smallest:.3f}).",
         "clear in both panels (p {h.votes_in_domain.p_smallest:.3f} and {h.votes_out_of_domain.p_smallest:.3f}).",
     ),
+    "arms_fit": (
+        "for independent errors (p <0.001), and barely for shared ones (p {h.biased_votes.p_smallest:.4f}).",
+        "Votes alone solve {step_only.in_domain:.1f} %, outcomes alone {outcome.in_domain:.1f}, and the untrained "
+        "policy {base.in_domain:.1f}.",
+        "The cooled base solves {base_cooled.in_domain:.1f} % too",
+    ),
     "slow_learning": (
         "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `slow_learning`)",
         "and here, slowly, from {base.rm_pairwise:.1f} to {policy_reward.rm_pairwise:.1f} %.",

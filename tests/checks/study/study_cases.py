@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -17,8 +18,8 @@ STUDIES = sorted(f"{path.parent.name}.yaml" for path in (ROOT / "checks").glob("
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
 
-def space_of(study: Study) -> Workspace:
-    return Workspace.of("case", study, ROOT, ROOT / "params.yaml", 1)
+def space_of(study: Study, pins: Sequence[str] = ()) -> Workspace:
+    return Workspace.of("case", study, ROOT, ROOT / "params.yaml", 1, pins)
 
 
 def declared(tmp_path: Path, **changes: object) -> Study:

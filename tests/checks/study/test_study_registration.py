@@ -12,7 +12,7 @@ import yaml
 from study_cases import HYPOTHESIS, OWN, ROOT, STUDIES, as_published, begun, declared, space_of
 
 from rlanything.checks.study.declare import Study, load_study
-from rlanything.checks.study.registration import FILE, _content, _require_same, register, registered
+from rlanything.checks.study.registration import FILE, _content, _require_same, pinned, register, registered
 from rlanything.checks.workspace import Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import write_json
@@ -162,7 +162,8 @@ def test_a_workspace_that_has_begun_does_not_pass_what_git_has_under_its_name(sp
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_registered_studies_are_still_those_that_are_declared(name):
-    """Otherwise their results could not be recorded, or recorded again."""
+    """Otherwise their results could not be recorded again, with `--registered` where the default is another one."""
     study = load_study(OWN.with_name(name))
     place = ROOT / "checks" / OWN.with_name(name).stem
-    assert _require_same(place, _content(study, space_of(study))) is not None
+    space = space_of(study, pinned(study, ROOT, place))
+    assert _require_same(place, _content(study, space)) is not None
