@@ -130,8 +130,8 @@ SENTENCES = {
     ),
     "arms_fit": (
         "for independent errors (p <0.001), and barely for shared ones (p {h.biased_votes.p_smallest:.4f}).",
-        "Votes alone solve {step_only.in_domain:.1f} %, outcomes alone {outcome.in_domain:.1f}, and the untrained "
-        "policy {base.in_domain:.1f}.",
+        "Votes alone solve {step_only.in_domain:.1f} %, outcomes alone {outcome.in_domain:.1f} %. The untrained "
+        "policy solves {base.in_domain:.1f} %.",
         "The cooled base solves {base_cooled.in_domain:.1f} % too",
     ),
     "slow_learning": (
