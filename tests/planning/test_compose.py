@@ -61,9 +61,10 @@ def test_every_setting_composes_and_validates_under_the_names_of_its_environment
     assert (config.rollout.max_steps == 1) is programs
 
 
-def test_the_downloaded_set_is_asked_for_no_more_games_than_it_has():
+@pytest.mark.parametrize("scale", ["default", "study"])
+def test_the_downloaded_set_is_asked_for_no_more_games_than_it_has(scale):
     """140 and 134 (envs/alfworld/README.md); the generated games have no such end."""
-    tasks = parse(compose.compose(["env=alfworld_data"], ROOT)).tasks
+    tasks = parse(compose.compose(["env=alfworld_data", f"scale={scale}"], ROOT)).tasks
     assert (tasks.drawn["in_domain"], tasks.drawn["out_of_domain"]) == (140, 134)
 
 
