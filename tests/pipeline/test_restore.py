@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rlanything.cli import main
 
 ROOT = Path(__file__).parents[2]
+RECORDED = str(yaml.safe_load((ROOT / "params.yaml").read_text())["signals"]["lambda"])
 MADE = "python -c \"import pathlib, yaml; x = yaml.safe_load(open('params.yaml'))['signals']['lambda']; {}\""
 SAVE = "[pathlib.Path(d).mkdir(exist_ok=True) or pathlib.Path(d, 'a').write_text(str(x)) for d in ('models', 'report')]"
 PIPELINE = f"""
@@ -24,7 +26,7 @@ stages:
     - models
     - report/a: {{cache: false}}
   train:
-    cmd: grep -q 0.3 models/a || eval "$END"; sleep 1; mkdir -p runs; cp models/a runs/a
+    cmd: grep -qxF {RECORDED} models/a || eval "$END"; sleep 1; mkdir -p runs; cp models/a runs/a
     deps: [models]
     outs: [runs]
 """
@@ -72,7 +74,7 @@ def contents(root: Path) -> dict[str, str]:
 def test_an_interrupted_experiment_is_taken_back_and_nothing_else(project, capsys, end):
     """Ctrl-C ends the stage, and a kill also DVC."""
     before = contents(project)
-    assert before["models/a"] == before["report/a"] == before["runs/a"] == "0.3"
+    assert before["models/a"] == before["report/a"] == before["runs/a"] == RECORDED
     do(project, "dvc", "exp", "run", "-S", "signals.lambda=0.75", code=1, end=end)
     left = contents(project)
     assert left["models/a"] == left["report/a"] == "0.75", "the first stage has finished"
@@ -91,7 +93,7 @@ def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, cap
     before = contents(project)
     (project / "runs" / "a").unlink()
     (project / "runs" / "a").write_text("made by hand")
-    mine = (project / "params.yaml").read_text().replace("  lambda: 1.0", "  lambda: 0.75")
+    mine = (project / "params.yaml").read_text().replace(f"  lambda: {RECORDED}", "  lambda: 0.75")
     (project / "params.yaml").write_text(mine)
     assert main(["--root", str(project), "config", "restore"]) == 2
     said = capsys.readouterr().err
@@ -104,7 +106,7 @@ def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, cap
 
 
 def test_a_changed_pipeline_is_refused_before_anything_changes(project, capsys):
-    params = (project / "params.yaml").read_text().replace("  lambda: 1.0", "  lambda: 0.75")
+    params = (project / "params.yaml").read_text().replace(f"  lambda: {RECORDED}", "  lambda: 0.75")
     (project / "params.yaml").write_text(params)
     (project / "dvc.yaml").write_text(PIPELINE + "# mine\n")
     assert main(["--root", str(project), "config", "restore"]) == 2
@@ -120,7 +122,7 @@ def test_a_workspace_has_nothing_to_restore(tmp_path, capsys):
 
 def test_a_new_result_that_is_staged_stays_and_is_named(project, capsys):
     before = contents(project)
-    params = (project / "params.yaml").read_text().replace("  lambda: 1.0", "  lambda: 0.75")
+    params = (project / "params.yaml").read_text().replace(f"  lambda: {RECORDED}", "  lambda: 0.75")
     (project / "params.yaml").write_text(params)
     (project / "report" / "b").write_text("new")
     do(project, "git", "add", "report")

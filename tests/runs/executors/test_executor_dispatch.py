@@ -209,15 +209,24 @@ def test_a_silent_worker_holds_nobody_up_and_its_late_answer_changes_nothing():
     assert len(pool.hands) == 2
 
 
-def test_a_worker_that_does_not_answer_in_time_is_ended_and_replaced():
+def test_a_worker_that_does_not_answer_in_time_is_ended_and_replaced(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(crew, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    class Waiting(Pool):
+        def wait(self, hands, timeout_s):
+            now[0] += timeout_s
+            return super().wait(hands, timeout_s)
+
     def fate(hand, order):
         return "silent" if hand in hand.pool.hands[:2] else doubled(hand, order)
 
-    pool, said = Pool(fate), []
-    given_out = dispatcher(pool, said, patience_s=0.02, timeout_s=0.2)
+    pool, said = Waiting(fate), []
+    given_out = dispatcher(pool, said, patience_s=0.02, timeout_s=0.3)
     assert given_out.examine(range(4)) == [0, 2, 4, 6]
-    assert [hand.killed for hand in pool.hands[:2]] == [True, True]
-    assert "it has not answered for 0.2 s, and was ended" in said[0]
+    assert [hand.killed for hand in pool.hands] == [True, True, False, False]
+    assert all("it has not answered for 0.3 s, and was ended" in text for text in said)
+    assert len(said) == 2
 
 
 @pytest.mark.parametrize(("workers", "orders"), [(3, 1), (6, 2)])
