@@ -41,7 +41,8 @@ def project(tiny_project: Path, root: Path, declared: Mapping[str, object]) -> P
 
 def rewrite_tasks(folder: Path) -> None:
     """Let the run in `folder` have rewritten three of its first tasks: it accepted one, and refused two."""
-    family, before = AlfworldFamily(), open_run(folder).at(0)
+    stored = open_run(folder)
+    family, before = AlfworldFamily(), stored.at(0)
     shutil.rmtree(folder / "buffer")
     (folder / "buffer").mkdir()
     events = []
@@ -52,7 +53,8 @@ def rewrite_tasks(folder: Path) -> None:
         events += [Event(EventKind.PROPOSED, *common), replace(Event(kind, *common, 0.5), iteration=1)]
     write_snapshot(before, folder / "buffer" / "iter_0000.jsonl")
     append_events(folder / "buffer" / "events.jsonl", events, before.digest)
-    write_snapshot(before.apply(events), folder / "buffer" / "iter_0001.jsonl")
+    for iteration in stored.iterations[1:]:
+        write_snapshot(before.apply(events), folder / "buffer" / f"iter_{iteration:04}.jsonl")
 
 
 def here(function: Callable[..., Any], calls: Sequence[Sequence[Any]], _workers: int) -> list[Any]:

@@ -103,6 +103,7 @@ def answers(new: tuple[int, int], first: tuple[int, int]) -> Answers:
             "policy_reward": {OLD.task_id: (8, 8), "kept": (6, 8)},
         },
         moved=Moved(slots={OLD.task_id: (0.5, 0.1)}, apart=(0.75, 0.2)),
+        course=[],
     )
 
 

@@ -16,6 +16,7 @@ from rlanything.buffer.views.find.runs import RunBuffer, open_run
 from rlanything.checks.adaptation import command
 from rlanything.checks.adaptation.rewrites import rewrites
 from rlanything.cli import main
+from rlanything.files.records import read_metrics
 from rlanything.planning import compose
 
 pytestmark = pytest.mark.integration
@@ -83,6 +84,27 @@ def test_tasks_that_were_replaced_lie_apart(finished):
     for lexical, embedded in [*moved["slots"].values(), moved["apart"]]:
         assert 0 < lexical < 1
         assert 0 < embedded < 2
+
+
+def test_the_points_of_the_curves_have_the_tasks_of_their_iteration(finished):
+    run = run_of(finished)
+    measured = {row["iteration"]: row for row in read_metrics(run.folder.parent / "metrics.jsonl")}
+    course = rollouts(finished)["course"]
+    assert [point["iteration"] for point in course] == [
+        k for k in sorted(measured) if measured[k].get("panel/in_domain") is not None
+    ]
+    for point in course:
+        assert point["slots"] == len(run.at(0))
+        assert point["replaced"] == (point["iteration"] > 0)
+        assert point["success"] == {
+            "full": {
+                name: measured[point["iteration"]][f"panel/{name}"] for name in ("in_domain", "out_of_domain")
+            }
+        }
+    moved = next(iter(rollouts(finished)["moved"]["slots"].values()))
+    assert course[0]["words"] == course[0]["embedding"] == 0.0
+    for key, distance in zip(("words", "embedding"), moved, strict=True):
+        assert course[-1][key] == pytest.approx(distance / course[-1]["slots"])
 
 
 def test_a_second_start_plays_nothing_again_and_gives_the_same_bytes(finished, monkeypatch):

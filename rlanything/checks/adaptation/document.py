@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from rlanything.checks.adaptation.course import Moment, Trend
 from rlanything.checks.adaptation.results import SHARE, Compared, Distance, Found, Lost, Row
 from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
@@ -24,6 +25,8 @@ def to_json(found: Found) -> dict[str, Any]:
         "compared": [asdict(row) for row in found.compared],
         "first_tasks": [asdict(row) for row in found.lost],
         "distances": [asdict(row) for row in found.distances],
+        "course": [asdict(moment) for moment in found.moments],
+        "trends": [asdict(trend) for trend in found.trends],
         "keys": {str(seed): key for seed, key in found.keys.items()},
     }
 
@@ -49,6 +52,7 @@ def to_markdown(found: Found, name: str) -> str:
             ["by", "a rewritten slot from its first task", "two first tasks"],
             [_moved(row) for row in found.distances],
         ).rstrip(),
+        *(_course(found) if found.moments else ()),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -115,6 +119,44 @@ def _lost(row: Lost) -> list[str]:
         interval(difference.difference if difference else None, SHARE, sign=True),
         p_text(difference.p if difference else None),
     ]
+
+
+def _course(found: Found) -> list[str]:
+    declared, panels = found.declared, list(found.moments[0].success)
+    header = ["iteration", "slots replaced", "words", "embedding"]
+    for panel in panels:
+        header += [code(panel), *([f"over {code(declared.against)}"] if declared.against else [])]
+    compared = f", and how far that is above {code(declared.against)}" if declared.against else ""
+    return [
+        "## Over training",
+        "At each point of the learning curves: the slots whose task was replaced by then, the distance of a slot's "
+        f"task from its first one (mean over all slots), the success of {code(declared.arm)} on the panels of the "
+        f"curves{compared}.",
+        markdown_table(header, [_moment(row, bool(declared.against)) for row in found.moments]).rstrip(),
+        *(_trends(found) if found.trends else ()),
+    ]
+
+
+def _moment(row: Moment, compared: bool) -> list[str]:
+    cells = [str(row.iteration), interval(row.replaced, SHARE), _plain(row.words), _plain(row.embedding)]
+    for success in row.success.values():
+        difference = [interval(success.difference, SHARE, sign=True)] if compared else []
+        cells += [interval(success.arm, SHARE), *difference]
+    return cells
+
+
+def _trends(found: Found) -> list[str]:
+    return [
+        "What a tenth of the slots more adds to the difference between the two arms, in points: the slope of a line "
+        "through the start, where both have the same policy; mean over seeds. p is Holm's over the panels.",
+        markdown_table(["panel", "a tenth of the slots", "p"], list(map(_trend, found.trends))).rstrip(),
+    ]
+
+
+def _trend(row: Trend) -> list[str]:
+    slope = row.slope
+    shown = interval(slope.difference if slope else None, SHARE, sign=True)
+    return [code(row.panel), shown, p_text(slope.p if slope else None)]
 
 
 def _moved(row: Distance) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, model_validator
 
+from rlanything.checks.adaptation.course import Point
 from rlanything.checks.adaptation.declare import Adaptation
 from rlanything.checks.adaptation.rewrites import Rewrite
 from rlanything.checks.identity import identity, placed
@@ -22,7 +23,7 @@ from rlanything.config import BASE, Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.records.provenance import problem
-from rlanything.files.hashes import tree_hash
+from rlanything.files.hashes import file_hashes, tree_hash
 from rlanything.files.reader import read_object
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout
@@ -33,6 +34,8 @@ CHECK = "adaptation"
 FOLDER = Path(".rla") / "checks" / CHECK
 CONFIGURED = ("seed", "env", "engine", "model", "rollout")
 COMMAND = f"rlanything check {CHECK}"
+METRICS = "metrics.jsonl"
+"""The file of a run that has its learning curves."""
 MEASURED = "rlanything.checks.adaptation.measure"
 """The module that decides what the files hold."""
 Distance = tuple[float, float]
@@ -54,7 +57,8 @@ class Answers(BaseModel):
     """What was measured for one seed.
 
     probes: probe -> task id -> rollouts of the tasks of the rewrites. again: the same on further rollouts, as many as
-    an iteration has. first: arm -> id of a first task -> rollouts by its final policy.
+    an iteration has. first: arm -> id of a first task -> rollouts by its final policy. course: the points of the
+    learning curves, in their order.
     """
 
     rewrites: list[Rewrite]
@@ -62,6 +66,7 @@ class Answers(BaseModel):
     again: dict[str, dict[str, Share]]
     first: dict[str, dict[str, Share]]
     moved: Moved
+    course: list[Point]
 
     @model_validator(mode="after")
     def _complete(self) -> Answers:
@@ -115,6 +120,7 @@ def find(config: Config, layout: Layout, declared: Adaptation, seed: int) -> Run
             "seed": seed,
             "models": {arm: identity(policy, layout.root) for arm, policy in policies.items()},
             "buffer": tree_hash(layout.run(declared.arm, seed) / "buffer"),
+            "curves": file_hashes(layout.root, [layout.run(arm, seed) / METRICS for arm in declared.arms]),
         }
     )
     return Run(seed, policies, key, layout.root / FOLDER / f"{key[:16]}.json")

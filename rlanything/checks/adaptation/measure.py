@@ -11,8 +11,9 @@ from statistics import mean
 from typing import Any
 
 from rlanything.buffer.views.find.runs import open_run
+from rlanything.checks.adaptation.course import Point
 from rlanything.checks.adaptation.declare import Adaptation
-from rlanything.checks.adaptation.finished import CHECK, Answers, Moved, Run, find
+from rlanything.checks.adaptation.finished import CHECK, METRICS, Answers, Moved, Run, find
 from rlanything.checks.adaptation.fresh import Map, Progress, play
 from rlanything.checks.adaptation.rewrites import rewrites
 from rlanything.checks.running import say
@@ -22,7 +23,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.files.images import passing
-from rlanything.files.records import write_json
+from rlanything.files.records import read_metrics, whole_metric, write_json
 from rlanything.loop.rollout import RolloutWorker, Sampling
 from rlanything.runs import build
 from rlanything.runs.layout import Layout
@@ -50,12 +51,13 @@ class _Measured:
         self.config, self.root, self.declared, self.run = config, layout.root, declared, run
         self.family, self.prompts = build.family(config), build.prompts(config, layout.root)
         self.run_seed = derive_seed(config.seed, CHECK, run.seed)
-        stored = open_run(layout.run(declared.arm, run.seed))
-        self.lineages = stored.latest.lineages
+        self.layout = layout
+        self.stored = open_run(layout.run(declared.arm, run.seed))
+        self.lineages = self.stored.latest.lineages
         self.first = [lineage.versions[0].task for lineage in self.lineages]
-        self.rewrites = rewrites(stored.events)
+        self.rewrites = rewrites(self.stored.events)
         known = {v.task.task_id: v.task for lineage in self.lineages for v in lineage.versions}
-        known |= {event.task.task_id: event.task for event in stored.events if event.task is not None}
+        known |= {event.task.task_id: event.task for event in self.stored.events if event.task is not None}
         ids = dict.fromkeys(name for rewrite in self.rewrites for name in (rewrite.old, rewrite.new))
         self.tasks: list[Task] = [known[name] for name in ids]
         self.progress = Progress(self._episodes(), lambda text: say(CHECK, f"seed {run.seed}: {text}"))
@@ -82,7 +84,12 @@ class _Measured:
         for arm in self._players:
             with self._player(arm) as (_, worker):
                 first[arm] = self._play(worker, self.first, self.declared.first_rollouts, "first")
-        return Answers(rewrites=self.rewrites, probes=probes, again=again, first=first, moved=self._moved())
+        with self._player(BASE) as (model, worker):
+            where = Map(worker, model)
+            moved, course = self._moved(where), self._course(where)
+        return Answers(
+            rewrites=self.rewrites, probes=probes, again=again, first=first, moved=moved, course=course
+        )
 
     @contextmanager
     def _player(self, arm: str) -> Iterator[tuple[Any, RolloutWorker]]:
@@ -101,16 +108,50 @@ class _Measured:
         sampling = Sampling(self.run_seed, f"{CHECK}-{phase}", 0, rollout.temperature, rollout.max_steps)
         return play(worker, tasks, rollouts, sampling, self.progress)
 
-    def _moved(self) -> Moved:
+    def _moved(self, where: Map) -> Moved:
         """How far the slots moved, beside first tasks in a random order, each with its neighbour."""
         shuffled = random.Random(self.run_seed).sample(self.first, len(self.first))
-        with self._player(BASE) as (model, worker):
-            where = Map(worker, model)
-            slots = {
-                lineage.versions[0].task.task_id: where.distance(lineage.versions[0].task, lineage.head.task)
-                for lineage in self.lineages
-                if len(lineage.versions) > 1
-            }
-            pairs = [where.distance(one, other) for one, other in pairwise(shuffled)]
+        slots = {
+            lineage.versions[0].task.task_id: where.distance(lineage.versions[0].task, lineage.head.task)
+            for lineage in self.lineages
+            if len(lineage.versions) > 1
+        }
+        pairs = [where.distance(one, other) for one, other in pairwise(shuffled)]
         apart = (mean(words for words, _ in pairs), mean(angle for _, angle in pairs)) if pairs else None
         return Moved(slots=slots, apart=apart)
+
+    def _course(self, where: Map) -> list[Point]:
+        """The points that the learning curves of all arms have."""
+        curves = {arm: self._curve(arm) for arm in self.declared.arms}
+        shared = [k for k in curves[self.declared.arm] if all(k in curve for curve in curves.values())]
+        return [self._point(k, {arm: curve[k] for arm, curve in curves.items()}, where) for k in shared]
+
+    def _point(self, iteration: int, success: dict[str, dict[str, float]], where: Map) -> Point:
+        slots = [
+            (lineage.versions[0].task, lineage.head.task) for lineage in self.stored.at(iteration).lineages
+        ]
+        replaced = [(first, now) for first, now in slots if first.task_id != now.task_id]
+        moved = [where.distance(first, now) for first, now in replaced]
+        words, embedding = (
+            (sum(part) / len(slots) for part in zip(*moved, strict=True)) if moved else (0.0, 0.0)
+        )
+        return Point(
+            iteration=iteration,
+            slots=len(slots),
+            replaced=len(replaced),
+            words=words,
+            embedding=embedding,
+            success=success,
+        )
+
+    def _curve(self, arm: str) -> dict[int, dict[str, float]]:
+        """iteration -> panel -> success, where every panel that the policy plays was measured."""
+        file = self.layout.run(arm, self.run.seed) / METRICS
+        panels = self.config.tasks.policy_panels
+        found: dict[int, dict[str, float]] = {}
+        for number, row in enumerate(read_metrics(file), 1):
+            values = {name: row.get(f"panel/{name}") for name in panels}
+            measured = {name: value for name, value in values.items() if value is not None}
+            if measured and len(measured) == len(panels):
+                found[whole_metric(row, "iteration", f"{file}:{number}")] = measured
+        return found

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
-from statistics import mean
 from typing import TypeVar
 
+from rlanything.checks.adaptation.course import Moment, Trend, moments, trends
 from rlanything.checks.adaptation.declare import Adaptation, Pair
 from rlanything.checks.adaptation.finished import Answers, Run
 from rlanything.checks.adaptation.rewrites import RULES, Rewrite, decides, inside
+from rlanything.checks.adaptation.seeds import (
+    CHANGES,
+    COUNTS,
+    DISTANCES,
+    SHARES,
+    WHOLE,
+    Limits,
+    estimate,
+    means,
+)
 from rlanything.checks.shares import Share
 from rlanything.core.adaptation import AcceptanceRule
 from rlanything.report.results import statistics
@@ -20,17 +29,10 @@ from rlanything.report.results.metrics import Metric
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
 
 SHARE = Metric("share", "share", {}, HITS)
-WHOLE = "all"
-"""The one cell of a seed in which everything is pooled: rewrites differ between seeds, so they are not paired."""
 PARTS = ("all", "replaced", "kept")
 """Of the first tasks: all, those of slots with an accepted rewrite, and the others. The last two differ by seed."""
-Values = Mapping[int, Sequence[float]]
-"""seed -> values."""
-Limits = tuple[float, float]
-"""Between which a value can lie; no interval goes beyond."""
 Value = Callable[[Rewrite, Mapping[str, Share]], float]
 """Of a rewrite, from a policy's fresh rollouts (task id -> counts)."""
-SHARES, CHANGES, COUNTS, DISTANCES = (0.0, 1.0), (-1.0, 1.0), (0.0, inf), (0.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class Found:
     compared: tuple[Compared, ...]
     lost: tuple[Lost, ...]
     distances: tuple[Distance, ...]
+    moments: tuple[Moment, ...]
+    trends: tuple[Trend, ...]
     keys: Mapping[int, str]
 
 
@@ -113,19 +117,21 @@ def read(declared: Adaptation, band: AcceptanceRule, measured: Sequence[Run]) ->
     distances = tuple(_distance(k, by, answers) for k, by in enumerate(("words", "embedding")))
     counts = {seed: len(found.rewrites) for seed, found in answers.items()}
     keys = {run.seed: run.key for run in measured}
-    return Found(declared, band, tuple(answers), counts, rows, compared, lost, distances, keys)
+    courses = {seed: found.course for seed, found in answers.items()}
+    course = moments(courses, declared.arms), trends(courses, declared.arms)
+    return Found(declared, band, tuple(answers), counts, rows, compared, lost, distances, *course, keys)
 
 
 def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answers]) -> Row:
     taken = _taken(probe, rule, band, answers)
 
     def over(value: Value, limits: Limits) -> Estimate | None:
-        return _of(_means(_values(probe, taken, answers, value), limits))
+        return estimate(means(_values(probe, taken, answers, value), limits))
 
     return Row(
         probe,
         rule,
-        accepted=_of(_means({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS)),
+        accepted=estimate(means({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS)),
         recorded=over(lambda r, _: r.sign * (r.after - r.before), CHANGES),
         fresh=over(_change, CHANGES),
         right=over(lambda r, played: float(_change(r, played) > 0), SHARES),
@@ -137,7 +143,7 @@ def _comparison(probe: str, pair: Pair, band: AcceptanceRule, answers: Mapping[i
     """How two rules differ; p is not corrected yet."""
 
     def panel(rule: str) -> Panel | None:
-        return _means(_values(probe, _taken(probe, rule, band, answers), answers, _in(band)), SHARES)
+        return means(_values(probe, _taken(probe, rule, band, answers), answers, _in(band)), SHARES)
 
     first, second = panel(pair.rule), panel(pair.over)
     difference = statistics.contrast(first, second) if first and second else None
@@ -191,7 +197,7 @@ def _lost(declared: Adaptation, part: str, answers: Mapping[int, Answers]) -> Lo
         for arm in declared.arms
     )
     difference = statistics.contrast(with_, without) if with_ and without else None
-    return Lost(part, _of(with_), _of(without), difference)
+    return Lost(part, estimate(with_), estimate(without), difference)
 
 
 def _corrected(rows: Sequence[Tested]) -> tuple[Tested, ...]:
@@ -213,19 +219,4 @@ def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:
 def _distance(place: int, by: str, answers: Mapping[int, Answers]) -> Distance:
     moved = {seed: [d[place] for d in found.moved.slots.values()] for seed, found in answers.items()}
     apart = {s: [f.moved.apart[place]] for s, f in answers.items() if f.moved.apart is not None}
-    return Distance(by, _of(_means(moved, DISTANCES)), _of(_means(apart, DISTANCES)))
-
-
-def _means(values: Values, limits: Limits) -> Panel | None:
-    """The mean of each seed. Seeds without a value are left out; None where all are."""
-    import numpy as np
-
-    means = {seed: mean(found) for seed, found in values.items() if found}
-    if not means:
-        return None
-    hits = np.array([[[value] for value in means.values()]])
-    return Panel(tuple(means), (WHOLE,), hits, np.ones_like(hits), limits)
-
-
-def _of(panel: Panel | None) -> Estimate | None:
-    return None if panel is None else statistics.estimate(panel)
+    return Distance(by, estimate(means(moved, DISTANCES)), estimate(means(apart, DISTANCES)))

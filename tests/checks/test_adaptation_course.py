@@ -1,0 +1,83 @@
+"""What the points of the learning curves say about rewriting and performance over a training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rlanything.checks.adaptation.course import Point, moments, slope, trends
+
+ARMS = ("full", "policy_reward")
+ROOT = Path(__file__).parents[2]
+
+
+def point(iteration: int, replaced: int, arm: float, against: float) -> Point:
+    """A point of a run with 20 slots and one panel."""
+    return Point(
+        iteration=iteration,
+        slots=20,
+        replaced=replaced,
+        words=0.1 * replaced / 20,
+        embedding=0.0,
+        success={"full": {"seen": arm}, "policy_reward": {"seen": against}},
+    )
+
+
+def course(last: float) -> list[Point]:
+    """A run whose difference between the arms grows in a straight line to `last`, with half of the slots."""
+    return [point(0, 0, 0.3, 0.3), point(5, 5, 0.4 + last / 2, 0.4), point(10, 10, 0.4 + last, 0.4)]
+
+
+@given(st.floats(-2, 2), st.lists(st.floats(0.01, 1), min_size=1, max_size=6))
+def test_the_slope_of_points_on_a_line_through_the_origin_is_the_lines(rise, x):
+    assert slope(x, [rise * value for value in x]) == pytest.approx(rise, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 1), st.floats(-1, 1)), min_size=1, max_size=6), st.floats(-3, 3))
+def test_no_other_line_through_the_origin_is_nearer(points, other):
+    x, y = zip(*points, strict=True)
+
+    def squares(rise: float) -> float:
+        return sum((b - rise * a) ** 2 for a, b in points)
+
+    assert squares(slope(x, y)) <= squares(other) + 1e-12
+
+
+def test_without_a_rewrite_there_is_no_slope():
+    assert slope([0.0, 0.0], [0.0, 0.1]) is None
+    (trend,) = trends({0: [point(0, 0, 0.3, 0.3), point(5, 0, 0.4, 0.2)]}, ARMS)
+    assert trend.slope is None
+
+
+def test_the_moments_are_means_over_seeds():
+    found = moments({0: course(0.1), 1: course(-0.3)}, ARMS)
+    assert [moment.iteration for moment in found] == [0, 5, 10]
+    assert [moment.replaced.mean for moment in found] == pytest.approx([0.0, 0.25, 0.5])
+    assert [moment.words.mean for moment in found] == pytest.approx([0.0, 0.025, 0.05])
+    assert [m.success["seen"].difference.mean for m in found] == pytest.approx([0.0, -0.05, -0.1])
+    assert found[-1].success["seen"].arm.mean == pytest.approx((0.5 + 0.1) / 2)
+
+
+def test_the_trend_is_tested_over_seeds():
+    lasts = [-0.10, -0.05, -0.02]
+    (trend,) = trends({seed: course(last) for seed, last in enumerate(lasts)}, ARMS)
+    each = [0.1 * last / 0.5 for last in lasts]
+    assert trend.slope.difference.mean == pytest.approx(sum(each) / 3)
+    assert trend.slope.p == pytest.approx(float(stats.ttest_1samp(each, 0.0).pvalue))
+
+
+def test_a_point_that_a_seed_lacks_is_of_the_others():
+    found = moments({0: course(0.1), 1: course(0.3)[:2]}, ARMS)
+    assert found[-1].success["seen"].difference.mean == pytest.approx(0.1)
+
+
+def test_where_no_arm_is_compared_there_is_no_difference_and_no_trend():
+    alone = {0: course(0.1)}
+    assert trends(alone, ARMS[:1]) == ()
+    last = moments(alone, ARMS[:1])[-1].success["seen"]
+    assert last.arm.mean == pytest.approx(0.5)
+    assert last.difference is None
