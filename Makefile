@@ -166,10 +166,12 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 check: DECLARED = experiments/check/$(CHECK).yaml
 # What is wrong with the file is said by the recipe.
 check: KIND = $(shell cd $(PLACE) 2> /dev/null && python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)
+# A study may have been registered under another default: REGISTERED=1 runs it under that one.
+check: PINNED = $(if $(REGISTERED),--registered)
 check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study, corruption); ENV, SCALE
 	@[ -e $(PLACE)/dvc.yaml ] || { echo "$(PLACE) is not there yet: make repro with the same ENV and SCALE makes it" >&2; exit 1; }
 	@cd $(PLACE) && python -m rlanything.checks.stages kind $(DECLARED) > /dev/null
-	$(call as_stage,checks,$(CHECK),checks.stages deps,outs-persist-no-cache,check $(KIND),$(DECLARED),$(PLACE))
+	$(call as_stage,checks,$(CHECK),$(strip checks.stages deps $(PINNED)),outs-persist-no-cache,$(strip check $(KIND) $(PINNED)),$(DECLARED),$(PLACE))
 	@echo "Report: $(PLACE)/checks/$(CHECK)/report.md"
 
 # The library that DVC's page otherwise gets from the network: .dvc/plots/page.html looks for it there.

@@ -2,6 +2,7 @@
 
 python -m rlanything.checks.stages kind experiments/check/ladder.yaml    # ladder
 python -m rlanything.checks.stages deps experiments/check/ladder.yaml    # --deps data/tasks --deps ...
+python -m rlanything.checks.stages deps --registered experiments/check/table1.yaml    # of the registered configuration
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any
 
 from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
 from rlanything.checks.corruption.declare import Corruption, load_corruption
+from rlanything.checks.declaration import PLACE
 from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.pooling.declare import Pooling, load_pooling
 from rlanything.checks.pooling.experiments import PARAMS, folders
 from rlanything.checks.selection.declare import Selection, load_selection
+from rlanything.checks.study import registration
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.training import Training
 from rlanything.config import Config, Section
@@ -71,15 +74,23 @@ def kind(file: Path) -> str:
     return best[0]
 
 
-def dependencies(file: Path, root: Path) -> list[str]:
-    """The files and folders that decide what the check in `file` finds. Raises `ConfigError`."""
+def dependencies(file: Path, root: Path, pinned: bool = False) -> list[str]:
+    """The files and folders that decide what the check in `file` finds.
+
+    pinned: it is a study that runs under the configuration that was registered. Raises `ConfigError`.
+    """
     found = KINDS[kind(file)]
     declared = found.load(file)
+    if pinned and not isinstance(declared, Study):
+        raise ConfigError(f"REGISTERED: {file} declares a {kind(file)}; only a study is registered")
     if isinstance(declared, Pooling):
         return _pooled(file, declared, found, root)
     if found.arms is None:
         assert isinstance(declared, Training)
-        return of_command(found.command, compose.compose(declared.hydra_overrides(workers=1), root))
+        overrides = declared.hydra_overrides(workers=1)
+        if pinned and isinstance(declared, Study):
+            overrides += registration.pinned(declared, root, root / PLACE / file.stem)
+        return of_command(found.command, compose.compose(overrides, root))
     config = check.read(root / compose.PARAMS, root)
     declared.check(config)
     runs = [Layout(Path()).run(arm, 0).parent.as_posix() for arm in found.arms(declared, config)]
@@ -97,9 +108,10 @@ def _pooled(file: Path, declared: Pooling, found: Kind, root: Path) -> list[str]
 
 def main(words: list[str]) -> None:
     """Print what was asked for; a bad file ends with its message."""
-    what, file = words
+    what, *flags, name = words
+    file = Path(name)
     try:
-        print(kind(Path(file)) if what == "kind" else options(dependencies(Path(file), Path())))
+        print(kind(file) if what == "kind" else options(dependencies(file, Path(), "--registered" in flags)))
     except RLAnythingError as error:
         sys.exit(f"rlanything: {error}")
 

@@ -99,6 +99,16 @@ def test_a_selection_is_refused_where_no_tests_are_written():
         stages.dependencies(FOLDER / "selection.yaml", ROOT)
 
 
+def test_a_study_of_another_default_depends_on_what_its_registered_configuration_does(tmp_path):
+    found = stages.dependencies(FOLDER / "table1.yaml", ROOT, pinned=True)
+    assert found == stages.dependencies(FOLDER / "table1.yaml", ROOT)
+    with pytest.raises(ConfigError, match="declares a ladder; only a study is registered"):
+        stages.dependencies(FOLDER / "ladder.yaml", ROOT, pinned=True)
+    shutil.copyfile(FOLDER / "table1.yaml", tmp_path / "mine.yaml")
+    with pytest.raises(ConfigError, match=r"checks/mine/registration\.json: no such file"):
+        stages.dependencies(tmp_path / "mine.yaml", ROOT, pinned=True)
+
+
 def make(*words: str) -> subprocess.CompletedProcess[str]:
     """`make check` without its installation."""
     command = ["make", "check", f"VENV={sys.prefix}", "--old-file=install", *words]
@@ -124,6 +134,14 @@ def test_a_check_of_another_folder_runs_there_and_is_refused_where_there_is_none
     said = make("--dry-run", "CHECK=selection", "ENV=coding", f"WORKSPACE={place}").stdout
     assert f"cd {place} && python -m rlanything check selection experiments/check/selection.yaml" in said
     assert f"cd {place} && dvc repro checks/dvc.yaml:selection" in said
+
+
+@pytest.mark.integration
+def test_a_study_can_be_a_stage_as_it_was_registered():
+    said = make("--dry-run", "CHECK=table1", "REGISTERED=1").stdout
+    assert "python -m rlanything check study --registered experiments/check/table1.yaml --dry-run" in said
+    assert "python -m rlanything.checks.stages deps --registered experiments/check/table1.yaml" in said
+    assert "checks/table1 python -m rlanything check study --registered experiments/check/table1.yaml" in said
 
 
 def test_two_processes_do_not_publish_one_check_at_the_same_time(tmp_path):
