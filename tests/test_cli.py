@@ -216,12 +216,11 @@ def test_the_dry_run_of_train_plans_one_arm(project, capsys):
 
 def test_a_reader_that_stops_early_gets_no_traceback_and_the_exit_code_of_a_closed_pipe():
     command = [sys.executable, "-m", "rlanything", "config", "show"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
+    reader, writer = os.pipe()
+    os.close(reader)
+    with subprocess.Popen(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
         assert process.stderr is not None
-        process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
 

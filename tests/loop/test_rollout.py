@@ -68,12 +68,12 @@ def test_an_environment_that_raises_ends_its_own_episode_only(where):
 
 @pytest.mark.parametrize("where", ["reset", "step"])
 def test_an_environment_that_hangs_is_cut_off_at_the_deadline(where):
-    acting = rollout_worker(always_win, timeout_s=0.05)
+    acting = rollout_worker(always_win, timeout_s=0.5)
     began = time.monotonic()
     hung, whole = run(acting, Assignment(0, task(1, fault=f"hang in {where}"), 1), Assignment(1, task(2), 1))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20, "it would hang for 30 s"
     assert (hung.status, hung.counts) == (Status.TIMEOUT, False)
-    assert "0.05 s" in hung.error
+    assert "0.5 s" in hung.error
     assert whole.status is Status.OK
 
 

@@ -22,7 +22,9 @@ class Unportable(Exception):
 def stubborn(mark: Path) -> None:
     """As a training does: it handles SIGTERM and goes on."""
     signal.signal(signal.SIGTERM, lambda number, frame: None)
-    mark.write_text(str(os.getpid()))
+    whole = mark.with_name(f".{mark.name}-{os.getpid()}")  # whoever sees the mark can read it
+    whole.write_text(str(os.getpid()))
+    whole.replace(mark)
     while True:
         time.sleep(600)
 

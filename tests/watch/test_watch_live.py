@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import watch_cases as cases
@@ -20,7 +21,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files import locks
 from rlanything.runs.progress import ticker
 from rlanything.runs.progress.heartbeat import FILE, Heartbeat
-from rlanything.watch import holders, screen, stages
+from rlanything.watch import holders, screen, seeds, stages
 from rlanything.watch.text.page import page
 from rlanything.watch.view import Watched
 from rlanything.watch.work.board import Board
@@ -145,9 +146,11 @@ def test_the_lines_of_a_ticker_are_those_that_are_updated(tmp_path, capsys):
         assert Board(tmp_path, "train --arm full").take(capsys.readouterr().err.rstrip("\n")) is None
 
 
-def test_seeds_at_work_are_a_line_each(tmp_path):
+def test_seeds_at_work_are_a_line_each(tmp_path, monkeypatch):
     place = cases.arm(tmp_path, seeds=2)
     folder = cases.seed(place)
+    written = (folder / "timing.jsonl").stat().st_mtime
+    monkeypatch.setattr(seeds, "time", SimpleNamespace(time=lambda: written))
     cases.seed(place, 1, published=2)
     stage = holders.lock_of(tmp_path, "train --arm full")
     stage.parent.mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -140,23 +139,3 @@ def test_texts_of_treated_objects(tasks: list[Task]) -> None:
     )
     assert object_text(world, state._replace(sliced=one, hot=one), thing) == f"This is a hot sliced {name}."
     assert object_text(world, state._replace(sliced=one), thing) == f"This is a sliced {name}."
-
-
-def test_a_step_is_fast(tasks: list[Task]) -> None:
-    """Target 40 microseconds; the best of five passes, with room for a busy machine."""
-    rng, best = random.Random(0), 1.0
-    for _ in range(5):
-        spent = steps = 0.0
-        for task in tasks[:20]:
-            environment = FastEnvironment()
-            actions = environment.reset(task, 0).actions
-            for _ in range(20):
-                action = rng.choice(actions)
-                start = time.perf_counter()
-                result = environment.step(action)
-                spent, steps = spent + time.perf_counter() - start, steps + 1
-                actions = result.observation.actions
-                if result.done:
-                    break
-        best = min(best, spent / steps)
-    assert best < 100e-6

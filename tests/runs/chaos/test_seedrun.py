@@ -65,7 +65,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(tiny_proj
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600, check=False)
     assert done.returncode == 0, done.stderr
     count, while_publishing = map(int, done.stdout.split())
-    assert count == kills
+    assert count >= kills
     assert while_publishing >= kills / 20
     assert "resuming after iteration" in done.stderr
 

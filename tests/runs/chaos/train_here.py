@@ -148,10 +148,11 @@ def main(root: Path, arm: str, keep: Path, kills: int) -> None:
     whole = reference(root, arm, keep)
     rng, count, hit = random.Random(28), 0, 0
     placed = Layout(root).run(arm, 0).parent
-    while count < kills or not placed.exists():
+    while count < kills or not hit or not placed.exists():
         shutil.rmtree(placed, ignore_errors=True)  # a training came to its end: the next one begins
-        while count < kills:
-            died, wrote = killed(root, arm, rng, whole, AIMS[count % len(AIMS)])
+        while count < kills or not hit:  # a write may be over by the time of the kill
+            aim = AIMS[count % len(AIMS)] if count < kills else "a write"
+            died, wrote = killed(root, arm, rng, whole, aim)
             check(root, arm, keep)
             if not died:
                 break

@@ -68,16 +68,16 @@ def test_a_worker_that_is_killed_before_or_after_it_succeeded_costs_only_its_wor
 def test_a_worker_that_hangs_is_helped_and_then_ended(pool_of, tmp_path):
     fates(tmp_path, "hang")
     said: list[str] = []
-    config = settings(patience_s=0.5, timeout_s=20.0)
+    config = settings(patience_s=0.5, timeout_s=600.0)
     with crew_of(pool_of(FatedMaker(tmp_path)), config, said) as crew:
         start = time.monotonic()
         assert placed(crew, config) == rolled_out()
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < 300
         assert said == []
         stuck = next(member for member in crew.members if not member.idle)
-        stuck.since -= 20
+        stuck.since -= 600
         assert placed(crew, config) == rolled_out()
-    assert "it has not answered for 20 s, and was ended" in said[0]
+    assert "it has not answered for 600 s, and was ended" in said[0]
 
 
 def test_a_long_order_to_a_worker_that_was_stopped_holds_nobody_up(tmp_path):

@@ -20,7 +20,7 @@ from stage_cases import ROOT
 from rlanything.planning import dvcfile
 
 HERE = Path(__file__).parent
-SECONDS = 15.0
+SECONDS = 120.0
 """From the failure to the end of the command. The other seed would go on for 600."""
 CONFIG = configuration(train__seeds=2, train__workers=2)
 TRAIN = [sys.executable, "-m", "rlanything", "train", "--arm", "full"]
@@ -79,7 +79,7 @@ def fails(root: Path, command: list[str], phase: str) -> tuple[int, str]:
         said = process.communicate(timeout=300)[1]
         took = time.time() - (meeting / "failed").stat().st_mtime
         assert {path.name for path in meeting.iterdir()} == {"seed-0", "seed-1", "failed"}, said
-        left = psutil.wait_procs(session(process.pid), timeout=5)[1]  # multiprocessing's tracker ends last
+        left = psutil.wait_procs(session(process.pid), timeout=60)[1]  # multiprocessing's tracker ends last
         assert left == []
     assert took < SECONDS
     return process.returncode, said

@@ -16,7 +16,8 @@ from conftest import opened
 
 from envs.coding.sandbox import Call, Job, Limits, Status, Stdio, open_sandbox
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("load")]
+"""One after the other: what one test burns would be in the times of another."""
 
 LIMITS = Limits(cpu_s=0.5, wall_s=2.5, memory_mb=128, output_kb=64, file_mb=4, disk_mb=16)
 SPIN = "import time\nwhile time.process_time() < {}: pass\n"
@@ -208,4 +209,4 @@ def test_time_in_which_the_harness_is_busy_is_not_the_programs():
             [Job(slow, [Stdio(text, text)]), Job("print(1)", [Stdio("", "1")], compare=dawdle)]
         )
     assert waited.status is Status.OK, waited.outcomes[0].error
-    assert waited.outcomes[0].wall_s < 1
+    assert waited.outcomes[0].wall_s < 2, "the 2.5 s of the harness are not the program's"
