@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rlanything.checks.adaptation.course import Point, moments, slope, trends
+from rlanything.report.formatting import p_text
 
 ARMS = ("full", "policy_reward")
 ROOT = Path(__file__).parents[2]
@@ -81,3 +83,18 @@ def test_where_no_arm_is_compared_there_is_no_difference_and_no_trend():
     last = moments(alone, ARMS[:1])[-1].success["seen"]
     assert last.arm.mean == pytest.approx(0.5)
     assert last.difference is None
+
+
+def test_what_the_page_says_of_the_trends():
+    page = (ROOT / "docs" / "checks.md").read_text()
+    for name, written in (
+        ("adaptation_fit", "| {place} | {slope} | {p} |"),
+        ("adaptation", "{slope} {place}"),
+    ):
+        found = json.loads((ROOT / "checks" / name / "adaptation.json").read_text())["trends"]
+        assert [trend["panel"] for trend in found] == ["in_domain", "out_of_domain"]
+        for trend in found:
+            mean, low, high = (100 * trend["slope"]["difference"][key] for key in ("mean", "low", "high"))
+            place, p = trend["panel"].replace("_", "-"), trend["slope"]["p"]
+            said = f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+            assert written.format(place=place, slope=said, p=p_text(p)) in page

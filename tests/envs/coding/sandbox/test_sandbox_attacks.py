@@ -11,7 +11,7 @@ from pathlib import Path
 import attack_suite
 import pytest
 from attack_suite import ATTACKS, LIMITS, problem
-from conftest import opened
+from sandbox_cases import opened
 
 from envs.coding.sandbox import Status
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import canary
 import pytest
-from conftest import BACKENDS, LIMITS, opened
+from sandbox_cases import BACKENDS, LIMITS, opened
 
 from envs.coding.sandbox import Job, Status, Stdio
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import opened
 from public_folder import readable_by_all
+from sandbox_cases import opened
 
 from benchmarks.sandbox import TESTS, _fork_chunk, forked, jobs
 from envs.coding.sandbox import Job, SandboxError, Stdio

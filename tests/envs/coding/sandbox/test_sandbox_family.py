@@ -1,7 +1,7 @@
 """The family on every back end: the settings reach it, and the tables are the same."""
 
 import pytest
-from conftest import BACKENDS, opened
+from sandbox_cases import BACKENDS, opened
 
 from envs.coding.family import CodingFamily
 

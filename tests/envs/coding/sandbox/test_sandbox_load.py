@@ -12,7 +12,7 @@ import sys
 import time
 
 import pytest
-from conftest import opened
+from sandbox_cases import opened
 
 from envs.coding.sandbox import Call, Job, Limits, Status, Stdio, open_sandbox
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import LIMITS
+from sandbox_cases import LIMITS
 
 from envs.coding.sandbox import Job, SandboxError, Status, Stdio, open_sandbox
 from envs.coding.sandbox.backends.bwrap import PACKAGES

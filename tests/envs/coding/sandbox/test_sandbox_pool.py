@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from conftest import BACKENDS, LIMITS, TAG, opened
 from docker.errors import APIError
+from sandbox_cases import BACKENDS, LIMITS, TAG, opened
 
 from envs.coding.sandbox import MOST_WORKERS, Job, Limits, SandboxError, Status, Stdio, open_sandbox, worker
 from envs.coding.sandbox.backends import bwrap, process_box

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from conftest import LIMITS
+from sandbox_cases import LIMITS
 
 from envs.coding.sandbox import Job, Limits, SandboxError, Stdio, open_sandbox
 
