@@ -167,10 +167,10 @@ check: DECLARED = experiments/check/$(CHECK).yaml
 # What is wrong with the file is said by the recipe.
 check: KIND = $(shell cd $(PLACE) 2> /dev/null && python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)
 # A study may have been registered under another default: REGISTERED=1 runs it under that one.
-check: PINNED = $(if $(REGISTERED),--registered)
-check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study, corruption); ENV, SCALE
+check: PINNED = $(if $(filter 1,$(REGISTERED)),--registered)
+check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study); ENV, SCALE, REGISTERED=1
 	@[ -e $(PLACE)/dvc.yaml ] || { echo "$(PLACE) is not there yet: make repro with the same ENV and SCALE makes it" >&2; exit 1; }
-	@cd $(PLACE) && python -m rlanything.checks.stages kind $(DECLARED) > /dev/null
+	@cd $(PLACE) && python -m rlanything.checks.stages kind $(PINNED) $(DECLARED) > /dev/null
 	$(call as_stage,checks,$(CHECK),$(strip checks.stages deps $(PINNED)),outs-persist-no-cache,$(strip check $(KIND) $(PINNED)),$(DECLARED),$(PLACE))
 	@echo "Report: $(PLACE)/checks/$(CHECK)/report.md"
 

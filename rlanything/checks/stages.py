@@ -7,6 +7,7 @@ python -m rlanything.checks.stages deps --registered experiments/check/table1.ya
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,8 +58,11 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def kind(file: Path) -> str:
-    """Which check a file declares, by its keys. Raises `ConfigError` where they are of no check, or of several."""
+def kind(file: Path, pinned: bool = False) -> str:
+    """Which check a file declares, by its keys.
+
+    pinned: it must be one that is registered. Raises `ConfigError` where the keys are of no check, or of several.
+    """
     if not file.is_file():
         there = ", ".join(sorted(path.stem for path in file.parent.glob("*.yaml"))) or "nothing"
         raise ConfigError(f"{file}: no such file; {file.parent} has {there}")
@@ -71,6 +75,8 @@ def kind(file: Path) -> str:
         raise ConfigError(
             f"{file}: its keys can be those of {' or '.join(best)}; add one that only the check that is meant has"
         )
+    if pinned and best[0] != "study":
+        raise ConfigError(f"REGISTERED=1: {file} declares a check {best[0]!r}; only a study is registered")
     return best[0]
 
 
@@ -79,16 +85,15 @@ def dependencies(file: Path, root: Path, pinned: bool = False) -> list[str]:
 
     pinned: it is a study that runs under the configuration that was registered. Raises `ConfigError`.
     """
-    found = KINDS[kind(file)]
+    found = KINDS[kind(file, pinned)]
     declared = found.load(file)
-    if pinned and not isinstance(declared, Study):
-        raise ConfigError(f"REGISTERED: {file} declares a {kind(file)}; only a study is registered")
     if isinstance(declared, Pooling):
         return _pooled(file, declared, found, root)
     if found.arms is None:
         assert isinstance(declared, Training)
         overrides = declared.hydra_overrides(workers=1)
-        if pinned and isinstance(declared, Study):
+        if pinned:
+            assert isinstance(declared, Study)
             overrides += registration.pinned(declared, root, root / PLACE / file.stem)
         return of_command(found.command, compose.compose(overrides, root))
     config = check.read(root / compose.PARAMS, root)
@@ -108,10 +113,16 @@ def _pooled(file: Path, declared: Pooling, found: Kind, root: Path) -> list[str]
 
 def main(words: list[str]) -> None:
     """Print what was asked for; a bad file ends with its message."""
-    what, *flags, name = words
-    file = Path(name)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["kind", "deps"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--registered", action="store_true", help="a study, as it was registered")
+    args = parser.parse_args(words)
     try:
-        print(kind(file) if what == "kind" else options(dependencies(file, Path(), "--registered" in flags)))
+        if args.what == "kind":
+            print(kind(args.file, args.registered))
+        else:
+            print(options(dependencies(args.file, Path(), args.registered)))
     except RLAnythingError as error:
         sys.exit(f"rlanything: {error}")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rlanything.checks.adaptation.course import Point, moments, slope, trends
+from rlanything.checks.adaptation.course import Point, measured, moments, slope, trends
 from rlanything.report.formatting import p_text
 
 ARMS = ("full", "policy_reward")
@@ -70,6 +70,36 @@ def test_the_trend_is_tested_over_seeds():
     each = [0.1 * last / 0.5 for last in lasts]
     assert trend.slope.difference.mean == pytest.approx(sum(each) / 3)
     assert trend.slope.p == pytest.approx(float(stats.ttest_1samp(each, 0.0).pvalue))
+
+
+def test_panels_are_corrected_together():
+    def both(point: Point) -> Point:
+        return point.model_copy(
+            update={
+                "success": {
+                    arm: {**own, "other": 0.3 + 0.9 * (own["seen"] - 0.3)}
+                    for arm, own in point.success.items()
+                }
+            }
+        )
+
+    courses = {
+        seed: [both(point) for point in course(last)] for seed, last in enumerate((-0.1, -0.05, -0.02))
+    }
+    p = float(stats.ttest_1samp([-0.1, -0.05, -0.02], 0.0).pvalue)
+    assert [trend.panel for trend in trends(courses, ARMS)] == ["seen", "other"]
+    assert [trend.slope.p for trend in trends(courses, ARMS)] == pytest.approx([2 * p, 2 * p])
+
+
+def test_a_point_counts_where_every_panel_was_measured_in_both_arms():
+    curves = {
+        "full": {"seen": {0: 0.1, 5: 0.2, 10: 0.3}, "unseen": {0: 0.0, 5: 0.1, 10: 0.2}},
+        "policy_reward": {"seen": {0: 0.1, 5: 0.3, 20: 0.4}, "unseen": {0: 0.0, 10: 0.2}},
+    }
+    assert measured(curves) == {
+        0: {"full": {"seen": 0.1, "unseen": 0.0}, "policy_reward": {"seen": 0.1, "unseen": 0.0}}
+    }
+    assert measured({}) == {}
 
 
 def test_a_point_that_a_seed_lacks_is_of_the_others():

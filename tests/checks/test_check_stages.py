@@ -18,9 +18,11 @@ from rlanything.checks.declaration import published
 from rlanything.checks.ladder.declare import load_ladder
 from rlanything.checks.workspace import Task, Workspace
 from rlanything.core.errors import ConfigError
+from rlanything.planning import compose
 
 DECLARED = {
     "ladder": "ladder",
+    "ladder_former": "ladder",
     "fitness": "ladder",
     "written_tests": "ladder",
     "study": "study",
@@ -59,7 +61,9 @@ def test_the_keys_of_a_file_say_which_check_it_declares():
 
 
 def test_a_file_that_is_missing_or_declares_no_check_is_refused_with_what_there_is(tmp_path):
-    with pytest.raises(ConfigError, match=r"ladders\.yaml: no such file; .*check has .*ladder, long"):
+    with pytest.raises(
+        ConfigError, match=r"ladders\.yaml: no such file; .*check has .*ladder, ladder_former, long"
+    ):
         stages.kind(FOLDER / "ladders.yaml")
     (tmp_path / "other.yaml").write_text("colour: red\n")
     with pytest.raises(ConfigError, match="none of its keys is one of ladder, study"):
@@ -99,10 +103,14 @@ def test_a_selection_is_refused_where_no_tests_are_written():
         stages.dependencies(FOLDER / "selection.yaml", ROOT)
 
 
-def test_a_study_of_another_default_depends_on_what_its_registered_configuration_does(tmp_path):
-    found = stages.dependencies(FOLDER / "table1.yaml", ROOT, pinned=True)
-    assert found == stages.dependencies(FOLDER / "table1.yaml", ROOT)
-    with pytest.raises(ConfigError, match="declares a ladder; only a study is registered"):
+def test_a_study_of_another_default_depends_on_what_its_registered_configuration_does(tmp_path, monkeypatch):
+    composed = []
+    keep = compose.compose
+    monkeypatch.setattr(compose, "compose", lambda *words: composed.append(keep(*words)) or composed[-1])
+    stages.dependencies(FOLDER / "table1.yaml", ROOT)
+    stages.dependencies(FOLDER / "table1.yaml", ROOT, pinned=True)
+    assert [one["signals"]["lambda"] for one in (composed[0], composed[-1])] == [1.0, 0.3]
+    with pytest.raises(ConfigError, match="declares a check 'ladder'; only a study is registered"):
         stages.dependencies(FOLDER / "ladder.yaml", ROOT, pinned=True)
     shutil.copyfile(FOLDER / "table1.yaml", tmp_path / "mine.yaml")
     with pytest.raises(ConfigError, match=r"checks/mine/registration\.json: no such file"):
@@ -122,6 +130,9 @@ def test_a_typo_ends_make_with_the_names_that_there_are():
     assert done.returncode != 0
     assert "ladders.yaml: no such file" in done.stderr
     assert "Traceback" not in done.stderr
+    done = make("CHECK=ladder", "REGISTERED=1")
+    assert done.returncode != 0
+    assert "declares a check 'ladder'; only a study is registered" in done.stderr
 
 
 @pytest.mark.integration

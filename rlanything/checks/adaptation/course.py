@@ -12,10 +12,11 @@ from pydantic import BaseModel
 
 from rlanything.checks.adaptation.seeds import DISTANCES, SHARES, Limits, estimate, means
 from rlanything.report.results import statistics
+from rlanything.report.results.curves import Series
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
 
 TENTH = 0.1
-"""Of the slots: the trend is the change of success for so many more that are replaced."""
+"""Of the slots: for so many replaced ones a slope is given."""
 
 
 class Point(BaseModel):
@@ -36,6 +37,18 @@ class Point(BaseModel):
     def share(self) -> float:
         """The share of the slots that were replaced."""
         return self.replaced / self.slots
+
+
+def measured(curves: Mapping[str, Mapping[str, Series]]) -> dict[int, dict[str, dict[str, float]]]:
+    """Iteration -> arm -> panel -> success, where every panel was measured in every arm; from arm -> panel -> curve."""
+    known = [set(series) for panels in curves.values() for series in panels.values()]
+    return {
+        iteration: {
+            arm: {panel: series[iteration] for panel, series in panels.items()}
+            for arm, panels in curves.items()
+        }
+        for iteration in sorted(set.intersection(*known) if known else ())
+    }
 
 
 Courses = Mapping[int, Sequence[Point]]
@@ -63,9 +76,11 @@ class Moment:
 
 @dataclass(frozen=True)
 class Trend:
-    """What a tenth of the slots adds to the difference between the arms on a panel. Its p is Holm's over the panels.
+    """How the difference between the arms on a panel goes with the replaced slots. Its p is Holm's over the panels.
 
-    It is the slope of a line through the start, where no slot is replaced and both arms have the same policy.
+    slope: for a tenth of the slots, of a line through the start, where no slot is replaced and both arms have the same
+    policy; mean over the seeds that replaced some. It says how far the arms differ for so many slots. A difference that
+    does not grow has a slope too.
     """
 
     panel: str
@@ -104,7 +119,7 @@ def _moment(iteration: int, courses: Courses, arms: Sequence[str]) -> Moment:
     return Moment(
         iteration,
         estimate(of(lambda point: point.share, SHARES)),
-        estimate(of(lambda point: point.words, SHARES)),
+        estimate(of(lambda point: point.words, DISTANCES)),
         estimate(of(lambda point: point.embedding, DISTANCES)),
         {panel: success(panel) for panel in _panels(courses, arms[0])},
     )

@@ -36,7 +36,7 @@ class Adaptation(Section):
 
     arm: str = "full"
     against: str | None = "policy_reward"
-    """The arm that is the same without rewriting; None: what is lost on the first tasks is not measured."""
+    """The arm that is the same without rewriting; None: the first tasks are not played, and nothing is compared."""
     probes: Annotated[tuple[Probe, ...], LISTED, Field(min_length=1)] = ("base", "trained")
     rollouts: Positive = 16
     """Of each task of a rewrite, by each probe."""

@@ -147,8 +147,9 @@ def _moment(row: Moment, compared: bool) -> list[str]:
 
 def _trends(found: Found) -> list[str]:
     return [
-        "What a tenth of the slots more adds to the difference between the two arms, in points: the slope of a line "
-        "through the start, where both have the same policy; mean over seeds. p is Holm's over the panels.",
+        "How far the arms differ for a tenth of the slots, in points: the slope of a line through the start, where "
+        "both have the same policy; mean over the seeds that replaced some. A difference that does not grow has a "
+        "slope too. p is Holm's over the panels.",
         markdown_table(["panel", "a tenth of the slots", "p"], list(map(_trend, found.trends))).rstrip(),
     ]
 

@@ -2,7 +2,8 @@
 
     .rla/checks/adaptation/<key>.json    as `Answers`
 
-`key` is a hash of everything that the file depends on, policies and buffer included: what is there is never made again.
+`key` is a hash of everything that the file depends on, policies, buffer and learning curves included: what is there is
+never made again.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ CHECK = "adaptation"
 FOLDER = Path(".rla") / "checks" / CHECK
 CONFIGURED = ("seed", "env", "engine", "model", "rollout")
 COMMAND = f"rlanything check {CHECK}"
-METRICS = "metrics.jsonl"
-"""The file of a run that has its learning curves."""
 MEASURED = "rlanything.checks.adaptation.measure"
 """The module that decides what the files hold."""
 Distance = tuple[float, float]
@@ -120,7 +119,9 @@ def find(config: Config, layout: Layout, declared: Adaptation, seed: int) -> Run
             "seed": seed,
             "models": {arm: identity(policy, layout.root) for arm, policy in policies.items()},
             "buffer": tree_hash(layout.run(declared.arm, seed) / "buffer"),
-            "curves": file_hashes(layout.root, [layout.run(arm, seed) / METRICS for arm in declared.arms]),
+            "curves": file_hashes(
+                layout.root, [layout.run(arm, seed) / "metrics.jsonl" for arm in declared.arms]
+            ),
         }
     )
     return Run(seed, policies, key, layout.root / FOLDER / f"{key[:16]}.json")
@@ -133,6 +134,7 @@ def _common(config: Config, layout: Layout, declared: Adaptation) -> dict[str, A
     return {
         "declared": declared.model_dump(mode="json", exclude={"seeds", "compare"}),
         "config": {name: data[name] for name in CONFIGURED},
+        "panels": list(config.tasks.policy_panels),
         "place": placed(config),
         "prompts": tree_hash(layout.root / config.model.prompts),
         "code": code_hashes(code),

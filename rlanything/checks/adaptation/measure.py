@@ -11,9 +11,9 @@ from statistics import mean
 from typing import Any
 
 from rlanything.buffer.views.find.runs import open_run
-from rlanything.checks.adaptation.course import Point
+from rlanything.checks.adaptation.course import Point, measured
 from rlanything.checks.adaptation.declare import Adaptation
-from rlanything.checks.adaptation.finished import CHECK, METRICS, Answers, Moved, Run, find
+from rlanything.checks.adaptation.finished import CHECK, Answers, Moved, Run, find
 from rlanything.checks.adaptation.fresh import Map, Progress, play
 from rlanything.checks.adaptation.rewrites import rewrites
 from rlanything.checks.running import say
@@ -23,8 +23,9 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.files.images import passing
-from rlanything.files.records import read_metrics, whole_metric, write_json
+from rlanything.files.records import write_json
 from rlanything.loop.rollout import RolloutWorker, Sampling
+from rlanything.report.results.curves import read_curves
 from rlanything.runs import build
 from rlanything.runs.layout import Layout
 
@@ -51,7 +52,6 @@ class _Measured:
         self.config, self.root, self.declared, self.run = config, layout.root, declared, run
         self.family, self.prompts = build.family(config), build.prompts(config, layout.root)
         self.run_seed = derive_seed(config.seed, CHECK, run.seed)
-        self.layout = layout
         self.stored = open_run(layout.run(declared.arm, run.seed))
         self.lineages = self.stored.latest.lineages
         self.first = [lineage.versions[0].task for lineage in self.lineages]
@@ -121,37 +121,24 @@ class _Measured:
         return Moved(slots=slots, apart=apart)
 
     def _course(self, where: Map) -> list[Point]:
-        """The points that the learning curves of all arms have."""
-        curves = {arm: self._curve(arm) for arm in self.declared.arms}
-        shared = [k for k in curves[self.declared.arm] if all(k in curve for curve in curves.values())]
-        return [self._point(k, {arm: curve[k] for arm, curve in curves.items()}, where) for k in shared]
+        panels = [f"panel/{name}" for name in self.config.tasks.policy_panels]
+        read = read_curves(self.root, self.declared.arms)
+        curves = {
+            arm: {panel.removeprefix("panel/"): runs[self.run.seed].get(panel, {}) for panel in panels}
+            for arm, runs in read.items()
+        }
+        return [self._point(iteration, success, where) for iteration, success in measured(curves).items()]
 
     def _point(self, iteration: int, success: dict[str, dict[str, float]], where: Map) -> Point:
         slots = [
             (lineage.versions[0].task, lineage.head.task) for lineage in self.stored.at(iteration).lineages
         ]
-        replaced = [(first, now) for first, now in slots if first.task_id != now.task_id]
-        moved = [where.distance(first, now) for first, now in replaced]
-        words, embedding = (
-            (sum(part) / len(slots) for part in zip(*moved, strict=True)) if moved else (0.0, 0.0)
-        )
+        moved = [where.distance(first, now) for first, now in slots if first.task_id != now.task_id]
         return Point(
             iteration=iteration,
             slots=len(slots),
-            replaced=len(replaced),
-            words=words,
-            embedding=embedding,
+            replaced=len(moved),
+            words=sum(words for words, _ in moved) / len(slots),
+            embedding=sum(angle for _, angle in moved) / len(slots),
             success=success,
         )
-
-    def _curve(self, arm: str) -> dict[int, dict[str, float]]:
-        """iteration -> panel -> success, where every panel that the policy plays was measured."""
-        file = self.layout.run(arm, self.run.seed) / METRICS
-        panels = self.config.tasks.policy_panels
-        found: dict[int, dict[str, float]] = {}
-        for number, row in enumerate(read_metrics(file), 1):
-            values = {name: row.get(f"panel/{name}") for name in panels}
-            measured = {name: value for name, value in values.items() if value is not None}
-            if measured and len(measured) == len(panels):
-                found[whole_metric(row, "iteration", f"{file}:{number}")] = measured
-        return found
