@@ -36,7 +36,7 @@ def test_the_ends_stay_where_they_are():
 
 
 def test_a_majority_of_three_is_drawn_at_the_accuracy_of_a_single_vote(monkeypatch):
-    found, drawn = published("ladder"), []
+    found, drawn = published("ladder_former"), []
     mark, _ = found.marks
     assert 100 * mark.accuracy == pytest.approx(85.6, abs=0.05)
     assert 100 * mark.single == pytest.approx(76.1, abs=0.05)
@@ -52,7 +52,7 @@ def test_a_majority_of_three_is_drawn_at_the_accuracy_of_a_single_vote(monkeypat
         assert 100 * mark.accuracy not in upright
         assert figure.mark_text(found.marks) in [text.get_text() for text in axis.texts]
     assert figure.mark_text([mark]) == "reward model of base\n(majority 85.6 %)"
-    assert "| the base's | 85.6 | 84.4 | 76.1 |" in document.to_markdown(found, "ladder")
+    assert "| the base's | 85.6 | 84.4 | 76.1 |" in document.to_markdown(found, "ladder_former")
 
 
 def test_a_share_of_right_tests_is_its_own_place():
@@ -63,3 +63,10 @@ def test_a_reward_model_that_was_not_trained_is_neither_drawn_nor_listed():
     found = published("written_tests")
     assert found.marks == ()
     assert "Reward models" not in document.to_markdown(found, "written_tests")
+
+
+def test_marks_that_are_near_to_each_other_have_one_text():
+    near = [Mark(arm, q, None, q - 0.1) for arm, q in (("full", 0.871), ("base", 0.86), ("policy", 0.95))]
+    groups = figure.beside(near)
+    assert [[mark.arm for mark in group] for group in groups] == [["base", "full"], ["policy"]]
+    assert figure.mark_text(groups[0]) == "reward model of base, full\n(majority 86.0 to 87.1 %)"

@@ -21,6 +21,8 @@ LINES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))
 """Colour and marker for each share of systematic errors; from the fifth on they repeat."""
 BESIDE = 0.4
 """Percent of accuracy by which the intervals of one line stand beside those of the one before."""
+NEAR = 0.015
+"""Share of accuracy between two marks that have a text each."""
 ACROSS = {
     BASE: ("#5f5f5f", "--"),
     BASE_COOLED: ("#5f5f5f", ":"),
@@ -70,26 +72,37 @@ def _noise(axis: Axes, found: Found, panel: str) -> None:
 
 def _marks(axis: Axes, found: Found, panel: str) -> None:
     """A line at each measured reward model's place on the axis, and the gain of the arm that it judged for."""
-    arms: dict[float, list[Mark]] = {}
-    for mark in found.marks:
-        arms.setdefault(mark.single, []).append(mark)
-        row = found.row(panel, mark.arm)
-        if mark.arm != BASE and row is not None:
-            look = looks(list(found.ladder.compare))[mark.arm]
-            _point(axis, 100 * mark.single, row, look.colour, look.marker, label(mark.arm))
-    for place, marks in arms.items():
-        axis.axvline(100 * place, color=INK, ls=":", lw=1.0, zorder=1)
+    for marks in beside(found.marks):
+        place = 100 * marks[0].single
+        axis.axvline(place, color=INK, ls=":", lw=1.0, zorder=1)
         axis.text(
-            100 * place, 0.99, mark_text(marks), rotation=90, va="top", ha="right",
+            place, 0.99, mark_text(marks), rotation=90, va="top", ha="right",
             fontsize=7, transform=axis.get_xaxis_transform(), color=INK,
         )  # fmt: skip
+        rows = [row for mark in marks if mark.arm != BASE and (row := found.row(panel, mark.arm)) is not None]
+        for rank, row in enumerate(rows):
+            look = looks(list(found.ladder.compare))[row.arm]
+            _point(axis, place + rank * BESIDE, row, look.colour, look.marker, label(row.arm))
+
+
+def beside(marks: Sequence[Mark]) -> list[list[Mark]]:
+    """The marks from left to right. Those that are too near to each other for two texts are together."""
+    groups: list[list[Mark]] = []
+    for mark in sorted(marks, key=lambda mark: mark.single):
+        if groups and mark.single - groups[-1][0].single < NEAR:
+            groups[-1].append(mark)
+        else:
+            groups.append([mark])
+    return groups
 
 
 def mark_text(marks: Sequence[Mark]) -> str:
     """Whose reward models these are, and the accuracy of their majority where the place is derived from it."""
-    names, first = label(", ".join(mark.arm for mark in marks)), marks[0]
-    majority = "" if first.single == first.accuracy else f"\n(majority {100 * first.accuracy:.1f} %)"
-    return f"reward model of {names}{majority}"
+    names = ", ".join(label(mark.arm) for mark in marks)
+    if marks[0].single == marks[0].accuracy:
+        return f"reward model of {names}"
+    first, last = (f"{100 * mark.accuracy:.1f}" for mark in (marks[0], marks[-1]))
+    return f"reward model of {names}\n(majority {first if first == last else f'{first} to {last}'} %)"
 
 
 def _line(axis: Axes, found: Found, panel: str, rank: int, share: float) -> None:

@@ -8,17 +8,28 @@ from typing import Any
 import pytest
 from recorded_cases import CHECKS, ROOT, SUCCESS, pool_rows, said, written
 
+from rlanything.checks.ladder.declare import load_ladder
+from rlanything.config import parse
+from rlanything.config.reading import load
+from rlanything.planning import compose
 from rlanything.report.formatting import p_text
+from rlanything.report.results import statistics
+from rlanything.report.results.evaluations import read_evaluation
 
-WHOLE = ("base_cooled", "outcome", *(f"oracle_{q}" for q in (60, 75, 85, 100)))
-WHOLE += (*(f"oracle_{q}_s100" for q in (60, 75, 85)), "policy", "ceiling", "expert")
+ORACLES = (*(f"oracle_{q}" for q in (60, 75, 85, 100)), *(f"oracle_{q}_s100" for q in (60, 75, 85)))
+WHOLE = ("base_cooled", "outcome", *ORACLES, "policy", "policy_reward", "ceiling", "expert")
+FORMER = tuple(arm for arm in WHOLE if arm != "policy_reward")
 SHORT = ("base_cooled", "outcome", "oracle_100", "ceiling", "expert")
 
 
 @pytest.mark.parametrize(
     ("name", "heading", "arms"),
-    [("ladder", "Results", WHOLE), ("fitness", "Results at the study scale", SHORT)],
-    ids=["ladder", "fitness"],
+    [
+        ("ladder", "Results", WHOLE),
+        ("fitness", "Results at the study scale", SHORT),
+        ("ladder_former", "Results with the former default", FORMER),
+    ],
+    ids=["ladder", "fitness", "ladder_former"],
 )
 def test_the_table_of_a_ladder(name, heading, arms):
     page = (ROOT / "docs" / "checks.md").read_text()
@@ -34,17 +45,33 @@ def test_the_table_of_a_ladder(name, heading, arms):
 
 
 def cells(row: dict[str, Any]) -> tuple[str, str, str]:
-    mean, low, high = (100 * row[key] for key in ("mean", "low", "high"))
-    gain = row["gain"]
+    gain, ends = (
+        row["gain"],
+        "" if row["low"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]",
+    )
     return (
-        f"{mean:.1f} [{low:.1f}, {high:.1f}]",
+        f"{100 * row['mean']:.1f}{ends}",
         "–" if gain is None else written(gain),
         "–" if gain is None else p_text(gain["p"]),
     )
 
 
-def test_the_verdict_of_the_ladder():
-    found = json.loads((CHECKS / "ladder" / "ladder.json").read_text())
+def test_the_former_default_is_declared_as_it_was():
+    """It ran before it was the former one, without overrides."""
+    declared = load_ladder(ROOT / "experiments" / "check" / "ladder_former.yaml")
+    record = load(CHECKS / "ladder_former" / "params.yaml")
+    today = parse(compose.compose(list(declared.overrides), ROOT))
+    assert (today.signals.lambda_, today.env["habits"]) == (record.signals.lambda_, record.env["habits"])
+    assert today.evaluate.repeats == record.evaluate.repeats
+    assert {name: panel.tasks for name, panel in today.tasks.panels.items()} == {
+        name: panel.tasks for name, panel in record.tasks.panels.items()
+    }
+    stored = load_ladder(CHECKS / "ladder_former" / "ladder.yaml")
+    assert declared.model_copy(update={"overrides": stored.overrides}) == stored
+
+
+def test_the_verdict_of_the_ladder_of_the_former_default():
+    found = json.loads((CHECKS / "ladder_former" / "ladder.json").read_text())
     gain, headroom, errors = (one["value"] for one in found["criteria"])
     four = next(x for x in found["power"]["in_domain"]["smallest"] if (x["seeds"], x["games"]) == (4, 100))
     page = said("docs/checks.md")
@@ -58,6 +85,52 @@ def test_the_verdict_of_the_ladder():
         in page
     )
     assert found["fit"] is False
+
+
+def test_the_verdict_of_the_ladder():
+    found = json.loads((CHECKS / "ladder" / "ladder.json").read_text())
+    gain, headroom, errors = (one["value"] for one in found["criteria"])
+    four = next(x for x in found["power"]["in_domain"]["smallest"] if (x["seeds"], x["games"]) == (4, 400))
+    page = said("docs/checks.md")
+    assert f"In-domain, perfect votes are {gain:.1f} points above `outcome` (15), and the ceiling is" in page
+    assert f"the ceiling is {headroom:.1f} points above the cooled base (20). But 5 points" in page
+    assert f"But 5 points are only {errors:.1f} standard errors (4)" in page
+    assert f"With twelve seeds they would be {_errors(found, 'in_domain', 12):.1f}." in page
+    assert f"a difference below {100 * four['difference']:.1f} points is found less than" in page
+    assert ("With four seeds the regime is not fit" in page) != found["fit"]
+
+
+def test_where_the_reward_models_of_the_ladder_lie():
+    models = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["reward_models"]
+    places = {f"{100 * model['single_if_independent']:.1f}" for model in models.values()}
+    majorities = {f"{100 * model['accuracy']:.1f}" for model in models.values()}
+    page = said("docs/checks.md")
+    assert [f"**Both reward models lie at {place} % of the axis**" in page for place in places] == [True]
+    assert [f"Their majorities are right for {share} % of the steps" in page for share in majorities] == [
+        True
+    ]
+
+
+def test_what_errors_that_all_votes_share_cost_in_the_ladder():
+    folder = CHECKS / "ladder" / "evaluation"
+
+    def cost(share: int, metric: str) -> tuple[str, float | None]:
+        alone, shared = (
+            read_evaluation(folder / f"{arm}.json", arm)[metric]
+            for arm in (f"oracle_{share}", f"oracle_{share}_s100")
+        )
+        found = statistics.contrast(alone, shared)
+        assert found is not None
+        mean, low, high = (100 * getattr(found.difference, key) for key in ("mean", "low", "high"))
+        return f"{mean:.1f} {{}}[{low:+.1f}, {high:+.1f}]", found.p
+
+    page = said("docs/checks.md")
+    (inside, p), (outside, other) = cost(60, "in_domain"), cost(60, "out_of_domain")
+    assert f"that is {inside.format('points less than with independent errors in-domain ')}" in page
+    assert f"and {outside.format('out-of-domain ')}" in page
+    assert f"its p of {p:.3f} and {other:.3f} is not corrected" in page
+    assert f"At 75 % shared errors cost {cost(75, 'in_domain')[0].format('points ')}" in page
+    assert f"and at 85 % {cost(85, 'in_domain')[0].format('')}" in page
 
 
 def _errors(found: dict[str, Any], panel: str, seeds: int) -> float:
@@ -99,4 +172,6 @@ def test_outcomes_over_cooling_with_the_habits_of_the_default():
     assert (
         f"outcomes are {', '.join(some)} and {last} points above the cooled base in-domain, in five" in page
     )
-    assert f"In the default experiment it is {100 * default['base_cooled']['mean']:.1f}." in page
+    own = f"{100 * default['base_cooled']['mean']:.1f}"
+    assert f"In the default experiment it is {own}, and in" in page
+    assert f"with four seeds too, {gain['ladder']:.1f}." in page

@@ -51,7 +51,7 @@ def test_every_test_of_a_study_is_computed_again_from_its_evaluations(name):
         assert same(values, {key: json.loads(json.dumps(again["arms"][arm][key])) for key in values}), arm
 
 
-@pytest.mark.parametrize("name", ["fitness", "ladder", "written_tests"])
+@pytest.mark.parametrize("name", ["fitness", "ladder", "ladder_former", "written_tests"])
 def test_every_gain_of_a_ladder_is_computed_again_from_its_evaluations(name):
     folder = CHECKS / name
     stored = json.loads((folder / "ladder.json").read_text())
