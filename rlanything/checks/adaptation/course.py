@@ -141,8 +141,8 @@ def _trend(courses: Courses, arms: Sequence[str], panel: str) -> Contrast | None
         for seed, points in courses.items()
     }
     found = {seed: [TENTH * value] for seed, value in slopes.items() if value is not None}
-    measured, none = means(found, (-inf, inf)), means({seed: [0.0] for seed in found}, (0.0, 0.0))
-    return statistics.contrast(measured, none) if measured and none else None
+    own, none = means(found, (-inf, inf)), means({seed: [0.0] for seed in found}, (0.0, 0.0))
+    return statistics.contrast(own, none) if own and none else None
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float | None:

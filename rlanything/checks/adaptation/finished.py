@@ -113,15 +113,14 @@ def runs(config: Config, root: Path, declared: Adaptation) -> list[Run]:
 def find(config: Config, layout: Layout, declared: Adaptation, seed: int) -> Run:
     """The run of a seed. Raises `ConfigError` where it is missing."""
     policies = {arm: policy_of(config, layout, arm, seed) for arm in (BASE, *declared.arms)}
+    curves = [layout.run(arm, seed) / "metrics.jsonl" for arm in declared.arms]
     key = content_id(
         {
             **_common(config, layout, declared),
             "seed": seed,
             "models": {arm: identity(policy, layout.root) for arm, policy in policies.items()},
             "buffer": tree_hash(layout.run(declared.arm, seed) / "buffer"),
-            "curves": file_hashes(
-                layout.root, [layout.run(arm, seed) / "metrics.jsonl" for arm in declared.arms]
-            ),
+            "curves": file_hashes(layout.root, [file for file in curves if file.is_file()]),
         }
     )
     return Run(seed, policies, key, layout.root / FOLDER / f"{key[:16]}.json")

@@ -123,9 +123,10 @@ class _Measured:
     def _course(self, where: Map) -> list[Point]:
         panels = [f"panel/{name}" for name in self.config.tasks.policy_panels]
         read = read_curves(self.root, self.declared.arms)
+        runs = {arm: read.get(arm, {}).get(self.run.seed, {}) for arm in self.declared.arms}
         curves = {
-            arm: {panel.removeprefix("panel/"): runs[self.run.seed].get(panel, {}) for panel in panels}
-            for arm, runs in read.items()
+            arm: {panel.removeprefix("panel/"): run.get(panel, {}) for panel in panels}
+            for arm, run in runs.items()
         }
         return [self._point(iteration, success, where) for iteration, success in measured(curves).items()]
 

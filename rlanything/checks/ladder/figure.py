@@ -79,10 +79,11 @@ def _marks(axis: Axes, found: Found, panel: str) -> None:
             place, 0.99, mark_text(marks), rotation=90, va="top", ha="right",
             fontsize=7, transform=axis.get_xaxis_transform(), color=INK,
         )  # fmt: skip
-        rows = [row for mark in marks if mark.arm != BASE and (row := found.row(panel, mark.arm)) is not None]
-        for rank, row in enumerate(rows):
-            look = looks(list(found.ladder.compare))[row.arm]
-            _point(axis, place + rank * BESIDE, row, look.colour, look.marker, label(row.arm))
+        for rank, mark in enumerate(mark for mark in marks if mark.arm != BASE):
+            row, look = found.row(panel, mark.arm), looks(list(found.ladder.compare))[mark.arm]
+            if row is not None:
+                own = 100 * mark.single + rank * BESIDE
+                _point(axis, own, row, look.colour, look.marker, label(mark.arm))
 
 
 def beside(marks: Sequence[Mark]) -> list[list[Mark]]:
