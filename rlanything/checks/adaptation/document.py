@@ -126,12 +126,12 @@ def _course(found: Found) -> list[str]:
     header = ["iteration", "slots replaced", "words", "embedding"]
     for panel in panels:
         header += [code(panel), *([f"over {code(declared.against)}"] if declared.against else [])]
-    compared = f", and how far that is above {code(declared.against)}" if declared.against else ""
+    over = f", and *over {code(declared.against)}* the difference" if declared.against else ""
     return [
         "## Over training",
-        "At each point of the learning curves: the slots whose task was replaced by then, the distance of a slot's "
-        f"task from its first one (mean over all slots), the success of {code(declared.arm)} on the panels of the "
-        f"curves{compared}.",
+        "The points of the learning curves. *Slots replaced*: those whose task was replaced by then. *Words* and "
+        "*embedding*: the distance of a slot's task from its first one, mean over all slots. The columns of the panels "
+        f"have the success of {code(declared.arm)}{over}.",
         markdown_table(header, [_moment(row, bool(declared.against)) for row in found.moments]).rstrip(),
         *(_trends(found) if found.trends else ()),
     ]

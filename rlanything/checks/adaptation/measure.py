@@ -121,13 +121,9 @@ class _Measured:
         return Moved(slots=slots, apart=apart)
 
     def _course(self, where: Map) -> list[Point]:
-        panels = [f"panel/{name}" for name in self.config.tasks.policy_panels]
-        read = read_curves(self.root, self.declared.arms)
+        read, panels = read_curves(self.root, self.declared.arms), self.config.tasks.policy_panels
         runs = {arm: read.get(arm, {}).get(self.run.seed, {}) for arm in self.declared.arms}
-        curves = {
-            arm: {panel.removeprefix("panel/"): run.get(panel, {}) for panel in panels}
-            for arm, run in runs.items()
-        }
+        curves = {arm: {name: run.get(f"panel/{name}", {}) for name in panels} for arm, run in runs.items()}
         return [self._point(iteration, success, where) for iteration, success in measured(curves).items()]
 
     def _point(self, iteration: int, success: dict[str, dict[str, float]], where: Map) -> Point:
