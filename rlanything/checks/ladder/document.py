@@ -98,11 +98,19 @@ def _marks(found: Found) -> str:
 
 
 def _temperatures(found: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = []
-    for name, value in found.items():
-        tried = ", ".join(f"{100 * share:.1f} at {t}" for t, share in value["shares"].items())
-        lines.append(f"- {code(name)}: best at {value['temperature']:g} (percent of its own tasks: {tried})")
-    return "## Temperatures\n\n" + "\n".join(lines) if lines else ""
+    """The controls that are cooled: what they solve at each temperature of tasks that nothing else uses."""
+    tried = list(dict.fromkeys(t for value in found.values() for t in value["shares"]))
+    rows = [
+        [code(name), f"{value['temperature']:g}", *(_percent(value["shares"].get(t)) for t in tried)]
+        for name, value in found.items()
+    ]
+    text = "Percent of its own tasks that a control solves at each temperature. It plays the panels at the best one."
+    header = ["control", "best", *(f"at {t}" for t in tried)]
+    return f"## Temperatures\n\n{text}\n\n{markdown_table(header, rows).rstrip()}" if rows else ""
+
+
+def _percent(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.1f}"
 
 
 def _power(found: Found) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from recorded_cases import CHECKS, ROOT, SUCCESS, pool_rows, said, written
 
+from rlanything.checks.ladder import document, results
 from rlanything.checks.ladder.declare import load_ladder
 from rlanything.config import parse
 from rlanything.config.reading import load
@@ -42,6 +43,13 @@ def test_the_table_of_a_ladder(name, heading, arms):
     panels = json.loads((CHECKS / name / "ladder.json").read_text())["panels"]
     expected = [[cell for panel in SUCCESS[:2] for cell in cells(panels[panel][arm])] for arm in arms]
     assert rows[1:] == expected
+
+
+@pytest.mark.parametrize("name", ["ladder", "ladder_former", "fitness"])
+def test_the_page_of_a_ladder_is_what_its_evaluations_say(name):
+    folder = CHECKS / name
+    found = results.read(folder, load_ladder(folder / "ladder.yaml"), load(folder / "params.yaml"))
+    assert document.to_markdown(found, name) == (folder / "report.md").read_text()
 
 
 def cells(row: dict[str, Any]) -> tuple[str, str, str]:
