@@ -40,7 +40,7 @@ SENTENCES = {
         "({policy_reward_over_outcome.out_of_domain:+.1f} points, p {policy_reward_over_outcome.out_of_domain_p:.2f})",
     ),
     ("report/coding", "README.md"): (
-        "tests by the reward model add {policy_over_outcome.in_domain:.0f} and",
+        "For programs, unit tests by the reward model add {policy_over_outcome.in_domain:.0f} and",
         "Cooled, the base policy solves {base_cooled.in_domain:.1f} % of the in-domain problems. Outcomes bring "
         "{outcome.in_domain:.1f} %, written tests in addition {policy.in_domain:.1f} %",
         "the whole loop {full.in_domain:.1f} %",
