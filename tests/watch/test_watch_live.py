@@ -9,6 +9,7 @@ import re
 import select
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from rlanything.watch.text.page import page
 from rlanything.watch.view import Watched
 from rlanything.watch.work.board import Board
 from rlanything.watch.work.shown import shown
+from rlanything.watch.work.taken import taken
 
 ROOT = Path(__file__).parents[2]
 LINE = "bootstrap: policy: {}/80, 0:03 so far, 1:43 left, loss 0.5"
@@ -169,6 +171,7 @@ PROGRAM = f"""
 import subprocess, sys, time
 from pathlib import Path
 from rlanything.watch.work.shown import shown
+from rlanything.watch.work.taken import taken
 with shown(Path(sys.argv[1]), "bootstrap", "", False):
     for k in range(6):
         print({LINE!r}.format(k), file=sys.stderr, flush=True)
@@ -241,3 +244,22 @@ def test_a_heartbeat_says_the_phase_and_does_not_mind_a_full_disk(tmp_path):
     for folder in (tmp_path / "gone", None):
         with Heartbeat(folder).phase("learn"):
             pass
+
+
+def test_a_stage_goes_on_printing_when_its_terminal_is_gone(tmp_path, monkeypatch):
+    """The terminal's end of the pair is closed, as by a window that is closed; whoever wrote into the pipe went on."""
+    master, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as file:
+        monkeypatch.setattr(sys, "stderr", file)
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        done = threading.Event()
+
+        def stage() -> None:
+            with taken(Board(tmp_path, "train --arm full")):
+                os.close(master)
+                for number in range(20_000):
+                    os.write(file.fileno(), f"iteration {number} of many\n".encode())
+            done.set()
+
+        threading.Thread(target=stage, daemon=True).start()
+        assert done.wait(120), "it hangs: nobody reads what it prints"

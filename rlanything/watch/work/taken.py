@@ -96,6 +96,8 @@ def taken(board: Board) -> Iterator[None]:
                 os.dup2(saved, number)
                 os.close(saved)
             reader.end()
+            with suppress(OSError):  # the terminal may be gone, and what it was not shown with it
+                terminal.close()
     # `ours` stays open: a helper of multiprocessing may write its last words after the block, and must not fail for it.
 
 
@@ -115,40 +117,50 @@ class _Reader(threading.Thread):
 
     def run(self) -> None:
         """See the class."""
+        try:
+            self._show()
+        except (
+            Exception
+        ):  # the terminal is gone; if nobody emptied the pipe, whoever prints would wait for ever
+            while self._take() is not None:
+                pass
+
+    def _show(self) -> None:
         console, no = self._console, False  # what this process prints leads into the pipe by itself
         with Live(
             console=console, auto_refresh=no, redirect_stdout=no, redirect_stderr=no, transient=True,
             vertical_overflow="crop",
         ) as live:  # fmt: skip
             self._lines, drawn = Drawn(live, console), 0.0
-            while True:
-                ready = select.select([self._pipe], [], [], 0.0 if self._over.is_set() else EVERY_S / 4)[0]
-                if not (self._read() if ready else not self._over.is_set()):
-                    break
+            while (data := self._take()) is not None:
+                self._print(data)
                 drawn = self._draw(drawn)
             self._say(self._rest)
             self._lines.show(Text(""))
+
+    def _take(self) -> bytes | None:
+        """What was printed within a moment; None once nothing more will be."""
+        ready = select.select([self._pipe], [], [], 0.0 if self._over.is_set() else EVERY_S / 4)[0]
+        data = os.read(self._pipe, _CHUNK) if ready else b""
+        return data if data or not (ready or self._over.is_set()) else None
 
     def _draw(self, drawn: float) -> float:
         """Draw, if it is time to; returns when it was last drawn."""
         now = time.monotonic()
         if self._over.is_set() or now - drawn < EVERY_S:
             return drawn
-        # Whatever goes wrong here, the pipe must be emptied: whoever prints would wait for ever.
-        with suppress(Exception):
+        with suppress(Exception):  # whatever goes wrong in a row, what is printed is still shown
             self._lines.show(self._board.rows(self._console.width - 1))
         return now
 
-    def _read(self) -> bool:
-        """Take what is there; False once nobody can write any more."""
-        data = os.read(self._pipe, _CHUNK)
+    def _print(self, data: bytes) -> None:
+        """Print the whole lines of what was taken, and keep the rest."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._say(line)
         if len(self._rest) > _LONGEST:
             self._say(self._rest)
             self._rest = b""
-        return bool(data)
 
     def _say(self, line: bytes) -> None:
         """Print a line for good, unless it updates another one. Of a line that overwrites itself, the last text."""
