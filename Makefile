@@ -153,7 +153,7 @@ verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare ev
 define as_stage
 	@cd $(7) && python -m rlanything $(5) $(6) --dry-run
 	@cd $(7) && found=$$(python -m rlanything.$(3) $(6)) && mkdir -p $(1) && cd $(1) && \
-		dvc stage add --force --quiet --name $(2) --wdir .. $$found --$(4) $(1)/$(2) python -m rlanything $(5) $(6)
+		eval "dvc stage add --force --quiet --name $(2) --wdir .. $$found --$(4) $(1)/$(2) python -m rlanything $(5) $(6)"
 	cd $(7) && dvc repro $(1)/dvc.yaml:$(2)
 endef
 

@@ -57,7 +57,8 @@ class Trial:
             )
         sweep, folder = load_sweep(published / "sweep.yaml"), published / "trials" / f"{number:04d}"
         if not (folder / PARAMS).is_file():
-            known = ", ".join(str(int(p.name)) for p in sorted(folder.parent.iterdir()))
+            names = sorted(int(p.name) for p in folder.parent.glob("[0-9]*") if p.name.isdecimal())
+            known = ", ".join(map(str, names)) or "none"
             raise ConfigError(f"--rerun {number}: {published} has no such trial; known: {known}")
         if not all(Layout(folder).evaluation(arm).is_file() for arm in sweep.arms):
             raise ConfigError(

@@ -5,6 +5,7 @@ python -m rlanything.sweep.dependencies experiments/sweep/thresholds.yaml
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,8 +43,8 @@ def of_command(command: str, base: Mapping[str, Any]) -> list[str]:
 
 
 def options(names: list[str]) -> str:
-    """The same as options of `dvc stage add`."""
-    return " ".join(f"--deps {name}" for name in names)
+    """The same as options of `dvc stage add`, quoted for a shell."""
+    return " ".join(f"--deps {shlex.quote(name)}" for name in names)
 
 
 if __name__ == "__main__":

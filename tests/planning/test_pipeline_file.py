@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.loop.prompts import NAMES
 from rlanything.planning import dvcfile
 from rlanything.planning.pipeline import Pipeline, look_up
-from rlanything.sweep.dependencies import dependencies
+from rlanything.sweep.dependencies import dependencies, options
 
 SWEEPS, CHECKS = ROOT / "experiments" / "sweep", ROOT / "experiments" / "check"
 STAGES = (
@@ -290,3 +291,8 @@ def declared(copy: Path, target: str, folder: str, name: str, times: int) -> tup
 def depends(needs: Iterable[str], *names: str) -> bool:
     """Whether all these files are there, or lie in folders that are there."""
     return all(any(name == need or name.startswith(f"{need}/") for need in needs) for name in names)
+
+
+def test_the_options_of_a_stage_survive_a_shell():
+    names = ["data/tasks", "checks/a b/params.yaml", "checks/$(touch x)"]
+    assert shlex.split(options(names)) == [word for name in names for word in ("--deps", name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -69,6 +70,16 @@ def test_a_trial_without_a_result_is_not_run_again(project, tmp_path, number, ex
     with pytest.raises(ConfigError, match=expected):
         again(project, number, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_else_is_in_the_folder_of_trials_is_none(project, tmp_path, there):
+    trials = project / "sweeps" / "case" / "trials"
+    (trials / ".DS_Store").write_text("")
+    if not there:
+        shutil.rmtree(trials)
+    with pytest.raises(ConfigError, match=rf"no such trial; known: {'0, 1' if there else 'none'}"):
+        again(project, 7, tmp_path / "out")
 
 
 def test_a_sweep_that_is_not_published_is_said_to_be_run_first(project, tmp_path):

@@ -11,7 +11,9 @@ from sweep_cases import BAND, LAMBDA, declared, make, write_results
 from rlanything.core.errors import ConfigError
 from rlanything.files.reader import FileError
 from rlanything.files.records import write_json
+from rlanything.sweep.trials import jobs
 from rlanything.sweep.trials.board import REPEATS
+from rlanything.sweep.trials.jobs import TrialJob
 from rlanything.sweep.trials.measure import cost, finished_curve, rows, training_curve
 from rlanything.sweep.trials.status import status_line
 
@@ -99,6 +101,39 @@ def test_a_point_that_could_not_be_measured_moves_no_other_one(tmp_path):
     trial = board.study.ask()
     assert not board.study.report(trial.number, curve)
     assert board.study.trials()[0].intermediate_values == {1: 0.7}
+
+
+def test_a_training_that_ends_while_its_curve_is_read_ends_no_sweep(tmp_path, monkeypatch):
+    """It renames its live folder, and then removes that file by file."""
+    board = make(declared(pruner="median"), tmp_path / "sweep")
+    job = TrialJob(board, board.study.ask())
+    job.command = ("train", "--arm", "full")
+    seed = job.folder.path / ".rla" / "live" / "key" / "full" / "seed-0"
+    for name, row in (("0000", {"iteration": 0}), ("0001", {"iteration": 5, "panel/in_domain": 0.5})):
+        write_json(seed / "iterations" / name / "metrics.json", row)
+
+    def end(*_: object) -> None:
+        live = seed.parents[1]
+        live.rename(live.with_name(".gone-key"))
+        raise FileError(f"{seed}: no such file")
+
+    assert job.folder.live("full")[0] == seed
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "training_curve", end)
+        assert job.prune(lambda: None) is None
+    assert not job.folder.live("full")[0].exists(), "what is being removed is no training"
+    assert board.study.trials()[0].state == TrialState.RUNNING
+
+
+def test_a_training_that_cannot_be_read_is_named(tmp_path):
+    board = make(declared(pruner="median"), tmp_path / "sweep")
+    job = TrialJob(board, board.study.ask())
+    job.command = ("train", "--arm", "full")
+    iteration = job.folder.path / ".rla" / "live" / "key" / "full" / "seed-0" / "iterations" / "0000"
+    iteration.mkdir(parents=True)
+    (iteration / "metrics.json").write_text("{")
+    with pytest.raises(FileError, match=r"metrics\.json"):
+        job.prune(lambda: None)
 
 
 @pytest.mark.parametrize(

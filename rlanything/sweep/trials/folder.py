@@ -70,7 +70,7 @@ class TrialFolder:
         return [Layout(self.path).run(arm, seed) for seed in range(self.seeds)]
 
     def _live(self, arm: str, seed: int) -> Path:
-        runs = sorted((self.path / ".rla" / "live").glob(f"*/{glob.escape(arm)}/seed-{seed}"))
+        runs = sorted((self.path / ".rla" / "live").glob(f"[!.]*/{glob.escape(arm)}/seed-{seed}"))
         return runs[-1] if runs else self.path / ".rla" / "live" / "none"
 
     def progress(self) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from optuna.trial import FrozenTrial, TrialState
 
+from rlanything.files.reader import FileError
 from rlanything.stages import BEFORE_TRAINING, TRAIN
 from rlanything.stages.missing import Command
 from rlanything.sweep.declare.space import SETS
@@ -132,7 +133,12 @@ class TrialJob(Job):
         if sweep.pruner.kind == "none" or self.command[:1] != (TRAIN,):
             return None
         arm, metric = sweep.goals[0]
-        points = training_curve(self.folder.live(arm), metric)
+        try:
+            points = training_curve(self.folder.live(arm), metric)
+        except (FileError, OSError):
+            if any(seed.is_dir() for seed in self.folder.live(arm)):
+                raise  # it is damaged, and not gone
+            return None  # the training ended, and took its live folder away while this read it
         if not self.board.study.report(self.number, points):
             return None
         check()
