@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from math import comb
 from pathlib import Path
 
@@ -13,12 +15,13 @@ from rlanything.checks.ladder import document, figure, results
 from rlanything.checks.ladder.declare import load_ladder
 from rlanything.checks.ladder.results import Found, Mark, single_vote
 from rlanything.config import parse
+from rlanything.report.results.evaluations import ReportError
 
 CHECKS = Path(__file__).parents[2] / "checks"
 
 
-def published(name: str) -> Found:
-    place = CHECKS / name
+def published(name: str, folder: Path = CHECKS) -> Found:
+    place = folder / name
     config = parse(yaml.safe_load((place / "params.yaml").read_text()))
     return results.read(place, load_ladder(place / "ladder.yaml"), config)
 
@@ -70,3 +73,15 @@ def test_marks_that_are_near_to_each_other_have_one_text():
     groups = figure.beside(near)
     assert [[mark.arm for mark in group] for group in groups] == [["base", "full"], ["policy"]]
     assert figure.mark_text(groups[0]) == "reward model of base, full\n(majority 86.0 to 87.1 %)"
+
+
+def test_an_arm_without_an_episode_that_counts_is_named(tmp_path):
+    """Every episode of a panel may have crashed; then it holds no success and no failure."""
+    shutil.copytree(CHECKS / "ladder", tmp_path / "ladder")
+    file = tmp_path / "ladder" / "evaluation" / "oracle_60.json"
+    found = json.loads(file.read_text())
+    for seed in found["seeds"].values():
+        seed["out_of_domain"] = {task: [None] * len(tries) for task, tries in seed["out_of_domain"].items()}
+    file.write_text(json.dumps(found))
+    with pytest.raises(ReportError, match=r"oracle_60\.json: no episode on the panel out_of_domain counts"):
+        published("ladder", tmp_path)

@@ -17,7 +17,7 @@ from rlanything.core.splits import on_panel
 from rlanything.files.reader import read_object
 from rlanything.report.results import statistics
 from rlanything.report.results.comparison import Comparison
-from rlanything.report.results.evaluations import read_evaluation
+from rlanything.report.results.evaluations import ReportError, read_evaluation
 from rlanything.report.results.metrics import Metric, metrics_for, named
 from rlanything.report.results.power import Components
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
@@ -90,12 +90,19 @@ class Found:
 
 
 def read(root: Path, ladder: Ladder, config: Config) -> Found:
-    """What the workspace at `root` holds. Raises `ReportError` for an evaluation that cannot be read."""
+    """What the workspace at `root` holds.
+
+    Raises `ReportError` for an evaluation that cannot be read, and for one without an episode that counts.
+    """
     layout = Layout(root)
     names = [BASE, *ladder.trained, *LADDER_CONTROLS]
     files = {name: layout.evaluation(name) for name in names}
     panels = {name: read_evaluation(file, name, AGAIN) for name, file in files.items() if file.is_file()}
     success = tuple(metric for metric in metrics_for(config) if metric.is_success)
+    for name in ladder.trained:
+        for metric in success:
+            if metric.name not in panels.get(name, {}):
+                raise ReportError(f"{files[name]}: no episode on the panel {metric.name} counts; {AGAIN}")
     found = Comparison(panels, metrics_for(config))
     rows = {metric.name: tuple(_rows(found, ladder, metric)) for metric in success}
     components = {metric.name: _components(panels, ladder, metric.name) for metric in success}
