@@ -64,7 +64,9 @@ def _check(root: Path) -> None:
 
 def _names(root: Path, which: str, tracked: Sequence[str]) -> list[str]:
     """Files that differ from the last commit. With -z git writes names as they are; an arm may be called größe."""
-    found = _git(root, "diff", "--name-only", "--relative", "-z", which, "HEAD", "--", *tracked)
+    found = _git(
+        root, "diff", "--no-renames", "--name-only", "--relative", "-z", which, "HEAD", "--", *tracked
+    )
     return found.split("\0")[:-1]
 
 

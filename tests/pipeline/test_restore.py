@@ -140,3 +140,18 @@ def test_a_result_is_taken_back_whatever_letters_its_name_has(project):
     file.write_text("changed")
     assert main(["--root", str(project), "config", "restore"]) == 0
     assert file.read_text() == "recorded"
+
+
+@pytest.mark.integration
+def test_a_renamed_record_is_taken_back_too(project):
+    """git would name the new file alone, which the last commit does not have."""
+    (project / "provenance").mkdir()
+    record = project / "provenance" / "full.json"
+    record.write_text("".join(f'"line {k}"\n' for k in range(50)))
+    do(project, "git", "add", "provenance")
+    do(project, "git", "commit", "-qm", "a record")
+    do(project, "git", "mv", "provenance/full.json", "provenance/other.json")
+    (project / "params.yaml").write_text("seed: 1\n")
+    assert main(["--root", str(project), "config", "restore"]) == 0
+    assert record.is_file()
+    assert contents(project)["params.yaml"] != "seed: 1\n"
