@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -172,6 +173,8 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
     from rlanything.workspaces import linked, trial
 
     found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
+    if args.one_process:
+        found = replace(found, config=found.config.in_one_process())
     args.within = found.name
     _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
     if stage.engine:
@@ -180,12 +183,11 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
         checkpoints.check(found.config, found.root)
     warn(found.config, found.root)
     with _progress(args, found.root):
-        trial.make_inputs(found)
+        trial.make_inputs(found, stage.name)
         if stage.name in linked.MEASURING:
             linked.check_runs(found.root)
         if stage.name not in BEFORE_TRAINING:
-            config = found.config.in_one_process() if args.one_process else found.config
-            stage.work(config, found.root, args.arm)
+            stage.work(found.config, found.root, args.arm)
     _say(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
     return 0
 

@@ -17,6 +17,7 @@ from rlanything.files.yaml_file import mapping, read_mapping
 from rlanything.planning import compose
 from rlanything.planning.uncommitted import few
 from rlanything.runs.provenance import changed, flat
+from rlanything.stages import TASKS
 from rlanything.stages.missing import run_command
 from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
 from rlanything.workspaces import places
@@ -74,10 +75,15 @@ def _has_own(place: Path, names: Sequence[str]) -> bool:
     return any((place / name).is_dir() and not (place / name).is_symlink() for name in names)
 
 
-def make_inputs(trial: Trial) -> list[str]:
-    """Make the tasks and base models that are missing. Returns the stages that ran."""
+def make_inputs(trial: Trial, stage: str) -> list[str]:
+    """Make the tasks and base models that `stage` needs, itself included, and that are missing.
+
+    Returns the stages that ran.
+    """
     ran = []
     for command in missing_inputs(trial.inputs):
+        if stage == TASKS and command[0] != TASKS:
+            break
         run_command(trial.config, trial.inputs, command)
         ran.append(command[0])
     return ran

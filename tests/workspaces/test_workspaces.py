@@ -50,6 +50,19 @@ def test_a_trial_leaves_what_is_recorded_alone_and_shares_its_inputs(project, ca
     assert rows[name]["finished"] == ["outcome"]
 
 
+@pytest.mark.parametrize(("stage", "made"), [("tasks", ["tasks"]), ("bootstrap", ["tasks", "bootstrap"])])
+def test_a_stage_with_overrides_makes_what_it_needs_and_no_more(project, monkeypatch, stage, made):
+    """In one process where that is asked for."""
+    ran = []
+    monkeypatch.setattr(trial, "run_command", lambda config, root, command: ran.append((*command, config)))
+    words = [] if stage == "tasks" else ["--one-process"]
+    assert run(project, stage, *words, *TINY, "seed=1", "train.workers=4", "executor=processes") == 0
+    assert [name for name, _ in ran] == made
+    for _, config in ran:
+        alone = (config.train.workers, config.executor.form) == (1, "inline")
+        assert alone == (stage == "bootstrap")
+
+
 @pytest.mark.long
 @pytest.mark.integration
 def test_other_tasks_are_made_beside_the_project(project):
