@@ -8,7 +8,7 @@ from pathlib import Path
 from rlanything import targets
 from rlanything.config import Config
 from rlanything.runs import timings
-from rlanything.runs.layout import Layout
+from rlanything.runs.layout import Layout, trained
 
 TASKS, ITERATIONS = 2, 2
 """Two tasks and two iterations take seconds. The second iteration also rolls out the proposals of the first."""
@@ -33,16 +33,22 @@ def why_not(config: Config, root: Path) -> str:
 def seconds_per_iteration(config: Config, root: Path, arm: str) -> float:
     """Seconds of one iteration of one seed of `arm`, without the panels of the learning curve.
 
-    Nothing may speak against measuring (`why_not`).
+    Nothing may speak against measuring (`why_not`). Raises `ConfigError` where the arm begins with the reward model of
+    another one, and that was not trained.
     """
     from rlanything.runs.parts import RunId
     from rlanything.runs.seedrun import SeedRun
 
-    small = _small(config)
+    small, source = _small(config), config.arm(arm).reward_from
+    if source is not None:
+        trained(config, root, source, 0, "reward")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for name in ("data", "models", "experiments"):
             (place / name).symlink_to(root / name)
+        if source is not None:
+            (place / "runs").mkdir()
+            (place / "runs" / source).symlink_to(root / "runs" / source)
         SeedRun(small, RunId(place, arm, 0, place / "live"), lambda text: None, lambda: None).run()
         rows = timings.read(place / "live" / timings.FILE)[:ITERATIONS]
     spent = [row["seconds"] - row["phases"]["panels"]["seconds"] for row in rows]

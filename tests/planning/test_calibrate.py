@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError
 from rlanything.core.timing import Lap, Spent
 from rlanything.files.records import write_json
 from rlanything.planning import calibrate, compose
@@ -52,6 +53,27 @@ def test_seconds_of_an_iteration_are_scaled_from_a_small_run_without_its_panels(
     assert config.rollout.max_steps == CONFIG.rollout.max_steps
     assert where.arm == "full"
     assert sorted(path.name for path in made.iterdir()) == ["data", "experiments", "models"]
+
+
+def test_an_arm_with_another_arms_reward_model_is_measured_with_it(made, monkeypatch):
+    config = parse(compose.compose(["scale=smoke", "+arm@arms.policy_learned=policy_learned"], ROOT))
+    with pytest.raises(ConfigError, match=rf"{made}/runs/policy_reward/.*train --arm policy_reward"):
+        calibrate.seconds_per_iteration(config, made, "policy_learned")
+    reward = Path("runs", "policy_reward", "seed-0", "checkpoints", "reward")
+    (made / reward).mkdir(parents=True)
+    seen = []
+
+    class Linked(TenSeconds):
+        def run(self) -> None:
+            place = TenSeconds.seen[-1][1].root
+            seen.append((place / reward).resolve())
+            (place / "runs" / "policy_reward").unlink()
+            (place / "runs").rmdir()
+            super().run()
+
+    monkeypatch.setattr(seedrun, "SeedRun", Linked)
+    assert calibrate.seconds_per_iteration(config, made, "policy_learned") > 0
+    assert seen == [(made / reward).resolve()]
 
 
 def test_nothing_is_measured_before_there_are_models(tmp_path):
