@@ -106,7 +106,7 @@ def _pair(good: tuple[Rollout, int, float], bad: tuple[Rollout, int, float]) -> 
 
 
 def _parting(one: Rollout, other: Rollout) -> int | None:
-    """The first step at which both read the same and replied with other tokens; None where there is none."""
+    """The first step at which both read the same and replied with another text; None where there is none."""
     pairs = zip(one.record.episode.trajectory.steps, other.record.episode.trajectory.steps, strict=False)
     for k, (a, b) in enumerate(pairs):
         if _read(a) != _read(b):

@@ -72,7 +72,7 @@ def turns_of(page: Mapping[str, Any], trajectory: Trajectory, template: Template
     if any(step.prompt_images for step in steps):
         template.notes[NO_PICTURES] = None
     if steps and steps[0].prompt_text:
-        return _alone(steps, trajectory)
+        return _alone(steps)
     problem = template.problem
     if template.markers is not None:
         found = _taken_apart(page["steps"], template.markers)
@@ -95,7 +95,7 @@ def _taken_apart(steps: Sequence[Mapping[str, Any]], markers: Markers) -> Turns 
     return Turns(tuple(opening), tuple(text for text in asked if text is not None), replies)
 
 
-def _alone(steps: Sequence[Step], trajectory: Trajectory) -> Turns:
+def _alone(steps: Sequence[Step]) -> Turns:
     """The turns of steps whose prompts stand alone. As one conversation, later messages are observations."""
     alone = tuple(step.prompt_text for step in steps)
     seen = tuple(step.observation for step in steps[:-1])

@@ -86,7 +86,7 @@ def composed(args: argparse.Namespace) -> Config:
 
     if args.params is not None:
         raise ConfigError(
-            f"--params {args.params}: with key=value a plan reads experiments/ alone; leave one of them"
+            f"--params {args.params}: with key=value experiments/ alone is read; leave one of them"
         )
     args.root = args.root.resolve()
     config = parse(compose.compose(args.overrides, args.root))

@@ -50,7 +50,7 @@ def render(
                 *_verdicts(found),
                 *bounded(config, found),
                 *_bills(config, found, given),
-                *_notes(config, given.upper, found),
+                *_notes(given.upper, found),
                 _MORE,
             ]
         )
@@ -150,7 +150,7 @@ def _bills(config: Config, found: Sequence[Estimate], given: Assumptions) -> lis
     return [line for arm, lines in bills.items() if lines for line in (f"{arm}:", *lines)]
 
 
-def _notes(config: Config, upper: bool, found: Sequence[Estimate]) -> list[str]:
+def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
     """What the numbers are, and what they leave out."""
     bounds = (
         "Upper bounds: every episode and reply as long as it may be, every task rewritten. For what you expect: "

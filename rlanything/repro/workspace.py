@@ -17,6 +17,7 @@ from typing import Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.files import hashes
 from rlanything.files.atomic import clear, clear_removed, remove
 from rlanything.files.reader import read_text
 from rlanything.repro.pipeline import Locked, Pipeline, read_lock, read_pipeline
@@ -168,7 +169,7 @@ def _digest(files: dict[str, Path]) -> str:
     for name, place in sorted(files.items()):
         for path in [place] if place.is_file() else sorted(place.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"{name}/{path.relative_to(place)}\0".encode() + path.read_bytes())
+                digest.update(f"{name}/{path.relative_to(place)}\0{hashes.digest(path)}\0".encode())
     return digest.hexdigest()[:12]
 
 

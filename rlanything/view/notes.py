@@ -17,7 +17,6 @@ from rlanything.core.records.forms import Form, Text
 from rlanything.core.types import Json
 from rlanything.files.reader import FileError, parse, read_bytes
 
-FORMAT = "rlanything view notes 1"
 MOST_MB = 16
 MOST = 5_000
 LONGEST = 10_000

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from view_cases import SETTINGS, made, steps_run
+from view_cases import NOTES, SETTINGS, made, steps_run
 
 from rlanything.core.errors import ConfigError
 from rlanything.view import notes as noting
-from rlanything.view.notes import FORMAT, read_notes
+from rlanything.view.notes import read_notes
 
 pytestmark = pytest.mark.integration
 MINE = {"iteration": 0, "slot": 3, "rewrite": 0, "rollout": 2, "step": 1, "text": "why did it turn?"}
@@ -20,7 +20,7 @@ OTHER = {**MINE, "iteration": 1, "rollout": 0, "step": None, "text": "built in"}
 
 def file_of(*notes: dict[str, Any], **changes: Any) -> dict[str, Any]:
     run = {"run": SETTINGS["run"], "identity": SETTINGS["identity"]}
-    return {"format": FORMAT, **run, "notes": list(notes), **changes}
+    return {"format": NOTES, **run, "notes": list(notes), **changes}
 
 
 def write_note(tab, settled, key: str, text: str) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from view_cases import made, programs_run, steps_run
-
-from rlanything.view.notes import FORMAT
+from view_cases import NOTES, made, programs_run, steps_run
 
 EVIL = (
     "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -52,7 +50,7 @@ def test_hostile_texts_in_every_field_stay_texts(
         notes=[{**NOTE, "text": EVIL}],
         **about,
     )
-    mine = {"format": FORMAT, "run": EVIL, "identity": EVIL, "notes": [{**NOTE, "step": 0, "text": EVIL}]}
+    mine = {"format": NOTES, "run": EVIL, "identity": EVIL, "notes": [{**NOTE, "step": 0, "text": EVIL}]}
     (tmp_path / "mine.json").write_text(json.dumps(mine))
     at = (folder / name).as_uri() if single else f"{url}/{name}/"
     look(at)

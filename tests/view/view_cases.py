@@ -17,6 +17,8 @@ SETTINGS = {
     **{"lambda": 0.5, "uses_outcome": True, "trains_reward_model": True},
 }
 SAME: Text = str
+NOTES = "rlanything view notes 1"
+"""The form of a file of notes, as pages export them."""
 
 
 def read(folder: Path, name: str) -> Any:

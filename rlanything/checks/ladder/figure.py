@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 
 import matplotlib as mpl
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from rlanything.checks.ladder.declare import CEILING, EXPERT, LADDER_CONTROLS
 from rlanything.checks.ladder.results import Found, Mark, Row
 from rlanything.config import BASE, BASE_COOLED
-from rlanything.report.figures import FORMATS, label
+from rlanything.report.figures import label, rendered
 from rlanything.report.style import INK, PALE, SETTINGS, looks
 
 NAME = "ladder"
@@ -46,10 +45,8 @@ def draw(found: Found) -> Iterator[tuple[str, bytes]]:
         axes[0].set_ylabel(f"points above {label(found.ladder.zero)}")
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=4)
-        for kind, metadata in FORMATS.items():
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, metadata=metadata)
-            yield f"{NAME}.{kind}", buffer.getvalue()
+        for kind, content in rendered(figure):
+            yield f"{NAME}.{kind}", content
 
 
 def _panel(axis: Axes, found: Found, panel: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 
 import matplotlib as mpl
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 
 from rlanything.checks.selection.declare import ORACLE, SINGLE
 from rlanything.checks.selection.results import Found
-from rlanything.report.figures import FORMATS, label
+from rlanything.report.figures import label, rendered
 from rlanything.report.style import SETTINGS, looks
 
 NAME = "selection"
@@ -23,11 +22,8 @@ WIDTH = 0.6
 def draw(found: Found) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of the figure in every format; the same bytes for the same numbers."""
     with mpl.rc_context(SETTINGS):
-        figure = _figure(found)
-        for kind, metadata in FORMATS.items():
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, metadata=metadata)
-            yield f"{NAME}.{kind}", buffer.getvalue()
+        for kind, content in rendered(_figure(found)):
+            yield f"{NAME}.{kind}", content
 
 
 def _figure(found: Found) -> Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from rlanything.report.figures import rendered
 from rlanything.report.formatting import plain
 from rlanything.report.results.statistics import Estimate
 from rlanything.report.style import INK, SETTINGS
@@ -26,7 +26,6 @@ PER_ROW = 4
 COLOURS = {"paper": ORANGE, "default": GREEN}
 MARKERS = {"paper": "D", "default": "s"}
 """Their shapes, for readers who cannot tell the colours apart; other trials are round."""
-FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 
 def draw(views: Views) -> Iterator[tuple[str, bytes]]:
@@ -35,10 +34,8 @@ def draw(views: Views) -> Iterator[tuple[str, bytes]]:
         for name, make in FIGURE.items():
             figure = make(views)
             if figure is not None:
-                for kind, metadata in FORMATS.items():
-                    buffer = io.BytesIO()
-                    figure.savefig(buffer, format=kind, metadata=metadata)
-                    yield f"{name}.{kind}", buffer.getvalue()
+                for kind, content in rendered(figure):
+                    yield f"{name}.{kind}", content
 
 
 def _figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
