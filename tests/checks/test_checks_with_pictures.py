@@ -11,6 +11,7 @@ import yaml
 from check_cases import here, rewrite_tasks
 from picture_run_cases import configured, patched, train_once
 
+from rlanything.checks import running
 from rlanything.checks.adaptation import command as adaptation
 from rlanything.checks.corruption import command as corruption
 from rlanything.core.types import Request
@@ -30,8 +31,7 @@ def asked(monkeypatch) -> list[Request]:
         return generate(self, requests)
 
     monkeypatch.setattr(TransformersEngine, "generate", noted)
-    monkeypatch.setattr(adaptation, "run_all", here)
-    monkeypatch.setattr(corruption, "run_all", here)
+    monkeypatch.setattr(running, "run_all", here)
     return found
 
 

@@ -11,11 +11,9 @@ from rlanything.checks.adaptation.finished import CHECK, FOLDER, Run, runs
 from rlanything.checks.adaptation.measure import measure
 from rlanything.checks.adaptation.results import Found
 from rlanything.checks.declaration import PLACE, check_declaration, keep, published
-from rlanything.checks.running import say
+from rlanything.checks.running import measured, say
 from rlanything.config import Config
-from rlanything.files import atomic, locks
 from rlanything.files.records import write_json
-from rlanything.runs.workers import run_all
 
 ADAPTATION = Path("experiments") / "check" / "adaptation.yaml"
 
@@ -33,13 +31,8 @@ def run_adaptation(file: Path, root: Path, config: Config, workers: int) -> Foun
         ConfigError: before any work, for a declaration that cannot be run and where a run is missing.
     """
     declared, finished = _declared(file, root, config, workers)
-    space, check = root / FOLDER, f"{CHECK} {file.stem}"
-    atomic.make(space)
-    with locks.held(space / "lock", f"{space}: another process runs this check here"):
-        left = [run for run in finished if not run.done]
-        say(check, f"{len(finished) - len(left)} of {len(finished)} runs are measured")
-        calls = [(config.model_dump(by_alias=True), root, declared.model_dump(), run) for run in left]
-        run_all(measure, calls, workers)
+    check, given = f"{CHECK} {file.stem}", (config.model_dump(by_alias=True), root, declared.model_dump())
+    with measured(check, root / FOLDER, finished, "runs are measured", measure, given, workers):
         found = results.read(declared, config.adaptation.rule, finished)
         place = root / PLACE / file.stem
         with published(file.stem, root) as folder:

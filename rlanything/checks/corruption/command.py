@@ -10,11 +10,9 @@ from rlanything.checks.corruption.declare import Corruption, load_corruption
 from rlanything.checks.corruption.measure import FOLDER, Asked, asked, measure
 from rlanything.checks.corruption.results import Found
 from rlanything.checks.declaration import PLACE, check_declaration, keep, published
-from rlanything.checks.running import say
+from rlanything.checks.running import measured, say
 from rlanything.config import Config
-from rlanything.files import atomic, locks
 from rlanything.files.records import write_json
-from rlanything.runs.workers import run_all
 
 CORRUPTION = Path("experiments") / "check" / "corruption.yaml"
 
@@ -32,13 +30,8 @@ def run_corruption(file: Path, root: Path, config: Config, workers: int) -> Foun
         ConfigError: before any work, for a declaration that cannot be run and where a run is missing.
     """
     declared, models = _declared(file, root, config, workers)
-    space, check = root / FOLDER, f"corruption {file.stem}"
-    atomic.make(space)
-    with locks.held(space / "lock", f"{space}: another process runs this check here"):
-        left = [one for one in models if not one.done]
-        say(check, f"{len(models) - len(left)} of {len(models)} reward models were asked")
-        calls = [(config.model_dump(by_alias=True), root, declared.model_dump(), one) for one in left]
-        run_all(measure, calls, workers)
+    check, given = f"corruption {file.stem}", (config.model_dump(by_alias=True), root, declared.model_dump())
+    with measured(check, root / FOLDER, models, "reward models were asked", measure, given, workers):
         found = results.read(declared, models)
         place = root / PLACE / file.stem
         with published(file.stem, root) as folder:

@@ -6,15 +6,13 @@ import shutil
 from pathlib import Path
 
 from rlanything.checks.declaration import PLACE, check_declaration, keep, published
-from rlanything.checks.running import say
+from rlanything.checks.running import measured, say
 from rlanything.checks.selection import document, figure, results
 from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.selection.measure import FOLDER, Pair, measure, pairs
 from rlanything.checks.selection.results import Found
 from rlanything.config import Config
-from rlanything.files import atomic, locks
 from rlanything.files.records import write_json
-from rlanything.runs.workers import run_all
 
 SELECTION = Path("experiments") / "check" / "selection.yaml"
 
@@ -32,13 +30,8 @@ def run_selection(file: Path, root: Path, config: Config, workers: int) -> Found
         ConfigError: before any work, for a declaration that cannot be run and where a run is missing.
     """
     selection, found = _declared(file, root, config, workers)
-    space, check = root / FOLDER, f"selection {file.stem}"
-    atomic.make(space)
-    with locks.held(space / "lock", f"{space}: another process runs a selection here"):
-        left = [pair for pair in found if not pair.done]
-        say(check, f"{len(found) - len(left)} of {len(found)} pairs are measured")
-        calls = [(config.model_dump(by_alias=True), root, selection.model_dump(), pair) for pair in left]
-        run_all(measure, calls, workers)  # a process each: models and sandbox go with it
+    check, given = f"selection {file.stem}", (config.model_dump(by_alias=True), root, selection.model_dump())
+    with measured(check, root / FOLDER, found, "pairs are measured", measure, given, workers):
         result = results.read(selection, found)
         place = root / PLACE / file.stem
         with published(file.stem, root) as folder:
@@ -65,14 +58,14 @@ def _declared(file: Path, root: Path, config: Config, workers: int) -> tuple[Sel
     return selection, pairs(config, root, selection)
 
 
-def _write(found: Found, file: Path, measured: list[Pair], folder: Path) -> None:
+def _write(found: Found, file: Path, done: list[Pair], folder: Path) -> None:
     keep(file, found.selection, load_selection, folder / "selection.yaml")
     write_json(folder / "selection.json", document.to_json(found))
     (folder / "report.md").write_text(document.to_markdown(found, file.stem))
     (folder / "figures").mkdir()
     for name, content in figure.draw(found):
         (folder / "figures" / name).write_bytes(content)
-    for pair in measured:
+    for pair in done:
         place = folder / "trials" / pair.arm / f"seed-{pair.seed}.jsonl.gz"
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(pair.file, place)
