@@ -164,8 +164,8 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 
 # Git has the results of checks, so DVC's cache need not; and an old page stays until the new one is whole.
 check: DECLARED = experiments/check/$(CHECK).yaml
-# What is wrong with the file is said by the recipe.
-check: KIND = $(shell cd $(PLACE) 2> /dev/null && python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)
+# What is wrong with the file is said by the recipe. Before GNU make 4.4 a $$(shell) has not the exported PATH.
+check: KIND = $(shell cd $(PLACE) 2> /dev/null && PATH="$(PATH)" python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)
 # A study may have been registered under another default: REGISTERED=1 runs it under that one.
 check: PINNED = $(if $(filter 1,$(REGISTERED)),--registered)
 check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study); ENV, SCALE, REGISTERED=1

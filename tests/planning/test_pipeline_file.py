@@ -262,6 +262,18 @@ def test_make_does_the_same_for_every_ladder():
     assert recipe("check", "fitness") == wanted
 
 
+def test_make_asks_the_python_of_its_own_environment_which_kind_a_check_is(tmp_path):
+    """Also where no environment is active."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    (place / "python").write_text("#!/bin/sh\necho pool\n")
+    (place / "python").chmod(0o755)
+    command = ["make", "-n", "check", "CHECK=ladder", f"VENV={tmp_path}"]
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    said = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    assert "rlanything check pool experiments/check/ladder.yaml" in said
+
+
 @cache
 def recipe(target: str, name: str) -> str:
     """What `make TARGET` would run, a command a line."""
