@@ -56,7 +56,8 @@ def generated_rewards(dataset: Table, generated: Table, readable: Sequence[bool]
     -p, where p is the share of wrong programs that pass the test. The z-scores over the task's tests are the same
     (A.2, Remark 2). Where no program is wrong, the rewards are +1 and -1.
 
-    None (no reward): no program is right, the test is unreadable, it is not known whether the test is GT, or the
+    A wrong program for which the sandbox failed counts as the others do on average: a count of few programs is scaled
+    up. None (no reward): no program is right, the test is unreadable, it is not known whether the test is GT, or the
     sandbox failed for every wrong program.
     """
     right = gt_programs(dataset)
@@ -71,7 +72,8 @@ def generated_rewards(dataset: Table, generated: Table, readable: Sequence[bool]
         elif not wrong:
             found.append(1.0 if is_gt else -1.0)
         else:
-            found.append(float(seen.count(False)) if is_gt else -float(seen.count(True)))
+            scale = len(wrong) / len(seen)
+            found.append(scale * seen.count(False) if is_gt else -scale * seen.count(True))
     return found
 
 
@@ -94,7 +96,9 @@ def program_rewards(
 
     counted: `right`, those that are GT; `all`, those that are readable, as every vote on a step counts. A test that
     shows a fault of a program that passes the dataset's tests is never GT, so with `right` such a fault costs nothing.
-    The reference code has lam = 0. Where no test counts, the second term is 0. None: a dataset test could not be run.
+    The reference code has lam = 0. Where no test counts, the second term is 0.
+
+    None: a dataset test could not be run, or tests count and the sandbox failed for all of them.
     """
     right = gt_programs(dataset)
     counts_here = readable if counted == "all" else gt_tests(generated, right, readable)
@@ -105,6 +109,9 @@ def program_rewards(
             found.append(None)
             continue
         cells = [generated[i][k] for k in trusted if generated[i][k] is not None] if lam else []
+        if lam and trusted and not cells:
+            found.append(None)
+            continue
         found.append(_share(row) + lam * (_share(cells) if cells else 0.0))
     return found
 

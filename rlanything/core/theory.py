@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, exp, inf, isnan, nan, sqrt
+from math import exp, inf, isnan, nan, sqrt
 from statistics import median
 
 
@@ -40,13 +40,6 @@ def empirical_precision(success: Sequence[float], failure: Sequence[float]) -> f
         return nan
     ranked = sorted(failure)
     return sum(bisect_left(ranked, s) for s in success) / (len(success) * len(failure))
-
-
-def exact_precision(p_plus: float, p_minus: float, m: int) -> float:
-    """A for m independent votes a step: P(Binomial(m, p+) > Binomial(m, 1 - p-))."""
-    up = [_binomial(m, k, p_plus) for k in range(m + 1)]
-    down = [_binomial(m, k, 1.0 - p_minus) for k in range(m + 1)]
-    return sum(up[i] * down[j] for i in range(m + 1) for j in range(i))
 
 
 def precision_bound(mu: float, m: int) -> float:
@@ -118,7 +111,3 @@ def one_sided_share(tasks: Sequence[Forces]) -> float:
     """Share of the tasks whose ratio is 0 or infinite, among the tasks that have a ratio; nan where none has."""
     known = [task.one_sided for task in tasks if not isnan(task.share)]
     return sum(known) / len(known) if known else nan
-
-
-def _binomial(n: int, k: int, p: float) -> float:
-    return comb(n, k) * p**k * (1.0 - p) ** (n - k)

@@ -51,9 +51,9 @@ def programs(tries: Tries) -> list[int]:
 
 
 def _rewards(tables: Tables, terms: Terms) -> list[float | None]:
-    """The reward of each program, by the weight that the run's arm gives to written tests."""
-    lam = terms.arm.lambda_of(terms.signals)
-    return program_rewards(tables.dataset, tables.generated, tables.readable, lam)
+    """The reward of each program, as the run's arm and its settings take written tests into account."""
+    lam, counted = terms.arm.lambda_of(terms.signals), terms.signals.written
+    return program_rewards(tables.dataset, tables.generated, tables.readable, lam, counted)
 
 
 def _written(tables: Tables, record: UnitTestRecord, texts: Texts) -> list[dict[str, Any]]:

@@ -64,10 +64,20 @@ def test_an_unreadable_test_is_worse_than_every_other() -> None:
 
 
 def test_what_the_sandbox_could_not_run_is_left_out() -> None:
-    assert signals.generated_rewards([[T], [F], [F]], [[T, None], [F, F], [None, F]], [T, T]) == [1.0, None]
+    assert signals.generated_rewards([[T], [F], [F]], [[T, None], [F, F], [None, F]], [T, T]) == [2.0, None]
     assert signals.generated_rewards([[T], [F]], [[T], [None]], [T]) == [None]
     assert signals.program_rewards([[T, None], [T, F]], [[], []], [], 1.0) == [None, 0.5]
     assert signals.program_rewards([[T], [F]], [[T, T], [None, F]], [T, T], 1.0) == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("lost", [(1,), (2, 3)])
+def test_a_program_that_a_test_could_not_be_run_on_counts_as_the_others_do(lost: tuple[int, ...]) -> None:
+    """Otherwise a right test would be worth less for it, and a wrong one more."""
+    dataset = [[T], [F], [F], [F]]
+    whole = [[T, F], [F, T], [F, T], [F, T]]
+    holes = [[None if i in lost else row[0], *row[1:]] for i, row in enumerate(whole)]
+    expected = signals.generated_rewards(dataset, whole, [T, T])
+    assert signals.generated_rewards(dataset, holes, [T, T]) == expected == [3.0, -3.0]
 
 
 def test_rewards_of_programs() -> None:
@@ -91,7 +101,8 @@ def test_a_test_that_shows_a_fault_which_the_dataset_misses_counts_with_all_alon
     assert signals.program_advantages(dataset, generated, [T, T], 1.0, "all") == [1.0, -1.0]
     assert signals.program_rewards([[F], [F]], [[T], [F]], [T], 1.0, "all") == [1.0, 0.0]
     assert signals.program_rewards(dataset, [[T, F], [F, F]], [T, F], 0.5, "all") == [1.5, 1.0]
-    assert signals.program_rewards(dataset, [[T, None], [None, None]], [T, T], 1.0, "all") == [2.0, 1.0]
+    assert signals.program_rewards(dataset, [[T, None], [None, None]], [T, T], 1.0, "all") == [2.0, None]
+    assert signals.program_rewards(dataset, [[T, None], [None, None]], [T, T], 0.0, "all") == [1.0, 1.0]
     assert signals.program_rewards(dataset, [[F], [F]], [F], 1.0, "all") == [1.0, 1.0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from math import inf, isclose, isnan, sqrt
+from math import comb, inf, isclose, isnan, sqrt
 
 import pytest
 from core_cases import relaxed
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rlanything.core.theory import (
     empirical_precision,
-    exact_precision,
     force_ratio,
     forces,
     one_sided_share,
@@ -21,6 +20,19 @@ from rlanything.core.theory import (
 )
 
 rates = st.floats(0.0, 1.0)
+
+
+def exact_precision(p_plus: float, p_minus: float, m: int) -> float:
+    """A for m independent votes a step: P(Binomial(m, p+) > Binomial(m, 1 - p-))."""
+    up = [binomial(m, k, p_plus) for k in range(m + 1)]
+    down = [binomial(m, k, 1.0 - p_minus) for k in range(m + 1)]
+    return sum(up[i] * down[j] for i in range(m + 1) for j in range(i))
+
+
+def binomial(n: int, k: int, p: float) -> float:
+    return comb(n, k) * p**k * (1.0 - p) ** (n - k)
+
+
 means = st.lists(st.sampled_from([-1.0, -1 / 3, 0.0, 1 / 3, 1.0]), max_size=12)
 
 
