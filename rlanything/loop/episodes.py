@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
+from rlanything.core.errors import MachineError, UserError
 from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, TaskFamily, Verdict
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
@@ -106,11 +107,11 @@ class LocalHost:
         if isinstance(self.family, Prepares):
             starting = [(move.task, move.seed) for move in moves if not move.actions]
             if starting:
-                self.family.prepare(starting)
+                _ahead(lambda: self.family.prepare(starting), moves)
         if isinstance(self.family, Prefetches):
             acting = [(move.task, move.actions[-1]) for move in moves if move.actions]
             if acting:
-                self.family.prefetch(acting)
+                _ahead(lambda: self.family.prefetch(acting), moves)
         played = [self._play(move) for move in moves]
         if isinstance(self.family, JudgesAtLimit):
             self._judge(self.family, [move for move in moves if move.last])
@@ -156,7 +157,16 @@ class LocalHost:
         reached = [found for move in moves if (found := self._open[move.key]).played.status is None]
         if not reached:
             return
-        verdicts = family.verdicts([found.environment for found in reached])
+        verdicts: list[Verdict] = []
+
+        def ask() -> None:
+            verdicts.extend(family.verdicts([found.environment for found in reached]))
+
+        status, error = _guarded(ask, sum(found.move.timeout_s for found in reached))
+        if status is not None:
+            for found in reached:
+                found.played = Played(found.played.observation, status, error=error)
+            return
         for found, verdict in zip(reached, verdicts, strict=True):
             found.played = _judged(verdict, found.move.timeout_s, found.played.observation)
 
@@ -233,6 +243,20 @@ def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None,
     except Exception as error:  # an environment's exception is an error of its episode, not of the run
         return Status.ENV_ERROR, f"{type(error).__name__}: {error}"
     return None, ""
+
+
+def _ahead(call: Callable[[], None], moves: Sequence[Move]) -> None:
+    """Let a family work ahead for some moves. What fails here fails again, in the episode that it is for.
+
+    Raises `UserError` and `MachineError`: they say that no episode can run here.
+    """
+    try:
+        with deadline(sum(move.timeout_s for move in moves)):
+            call()
+    except (UserError, MachineError):
+        raise
+    except Exception:
+        return
 
 
 class _Expired(BaseException):

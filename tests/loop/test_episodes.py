@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import signal
+import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ACTIONS, Family, Levels, task
 
+from rlanything.core.errors import EnvironmentFailure, MachineError
 from rlanything.core.types import Observation, Status, StepResult
 from rlanything.loop import share
-from rlanything.loop.episodes import OTHERWISE, LocalHost, Move
+from rlanything.loop.episodes import OTHERWISE, LocalHost, Move, Played
 
 TASK = task(1, steps=4)
 
@@ -162,3 +165,68 @@ def test_the_host_of_a_block_serves_it_and_nothing_after_it():
     with share.hosted(host):
         assert share.host_of(family) is host
     assert share.host_of(family).family is family
+
+
+class Ahead(Family):
+    """Works ahead, and judges at the limit; each may fail or hang."""
+
+    def __init__(self, fault: str, error: Exception | None) -> None:
+        super().__init__()
+        self.fault, self.error = fault, error
+
+    def _do(self, name: str) -> None:
+        if name == self.fault:
+            if self.error is None:
+                time.sleep(30)
+            else:
+                raise self.error
+
+    def prepare(self, starting: object) -> None:
+        self._do("prepare")
+
+    def prefetch(self, acting: object) -> None:
+        self._do("prefetch")
+
+    def verdicts(self, environments: Sequence[object]) -> list[object]:
+        self._do("verdicts")
+        return [Fails() for _ in environments]
+
+
+class Fails:
+    """The verdict on an episode that is no success."""
+
+    def result(self) -> bool:
+        return False
+
+
+def played(fault: str, error: Exception | None) -> list[Played]:
+    """The first two answers to an episode that is cut off after one move. Each call may take a tenth of a second."""
+    host = LocalHost(Ahead(fault, error))
+    first = host.play([Move("e", TASK, 7, (), "", 0.1)])
+    last = Move("e", TASK, 7, (ACTIONS[0],), first[0].observation.text, 0.1, last=True)
+    return [*first, *host.play([last])]
+
+
+@pytest.mark.parametrize("fault", ["prepare", "prefetch"])
+@pytest.mark.parametrize("error", [None, RuntimeError("broken"), EnvironmentFailure("broken")])
+def test_work_ahead_that_fails_or_hangs_changes_no_answer(fault, error):
+    assert played(fault, error) == played("", None)
+
+
+@pytest.mark.parametrize("fault", ["prepare", "prefetch", "verdicts"])
+def test_what_says_that_no_episode_can_run_here_ends_the_run_before_any_is_judged(fault):
+    error = MachineError("no sandbox here")
+    if fault == "verdicts":
+        assert played(fault, error)[-1].error == "MachineError: no sandbox here"
+        return
+    with pytest.raises(MachineError, match="no sandbox here"):
+        played(fault, error)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(None, Status.TIMEOUT), (RuntimeError("broken"), Status.ENV_ERROR)]
+)
+def test_a_family_whose_verdicts_fail_or_hang_has_an_error_of_its_episodes(error, status):
+    *_, answer = played("verdicts", error)
+    assert (answer.status, answer.success) == (status, False)
+    assert answer.error == ("no answer within 0.1 s" if error is None else "RuntimeError: broken")

@@ -240,8 +240,8 @@ def test_workers_that_end_while_they_are_idle_are_no_losses_of_the_work_that_the
     assert given_out.examine(range(orders)) == [2 * k for k in range(orders)]
 
 
-def move(actions: int, timeout_s: float = 10.0) -> Move:
-    return Move(f"e{actions}", Task("levels", "x", {}), 0, ("go",) * actions, "", timeout_s)
+def move(actions: int, timeout_s: float = 10.0, *, last: bool = False) -> Move:
+    return Move(f"e{actions}", Task("levels", "x", {}), 0, ("go",) * actions, "", timeout_s, last=last)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +251,7 @@ def move(actions: int, timeout_s: float = 10.0) -> Move:
         ([move(5)], False, 50),
         ([move(0)] * 4, False, 30),
         ([move(3), move(7)], True, 10),
+        ([move(3, last=True)], True, 10),  # the move, and the verdict on the episode
     ],
 )
 def test_a_job_may_take_as_long_as_all_of_its_calls(moves, opened, allowed):
