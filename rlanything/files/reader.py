@@ -23,6 +23,8 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 
 MOST_MB = 256
+PANEL_MB = 2048
+"""The limit of a reward panel. At the paper's scale its trajectories take several times the other limit."""
 SIZE = "RLANYTHING_MOST_MB"
 MOST_DEPTH = 200
 DEPTH = "RLANYTHING_MOST_DEPTH"
@@ -36,6 +38,10 @@ _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 class FileError(ConfigError):
     """A file cannot be read, or is not what it should be. The message names it, and the line if it is in one."""
+
+
+class TooLargeError(FileError):
+    """A file holds more than the limit, which the message says how to raise. To make it again does not help."""
 
 
 def opened(path: Path, most_mb: int = MOST_MB) -> BinaryIO:
@@ -58,10 +64,10 @@ def opened(path: Path, most_mb: int = MOST_MB) -> BinaryIO:
     return file
 
 
-def require_fits(path: Path, unpacked: int) -> None:
-    """Raise `FileError` for a file whose content takes more bytes than the limit, as a library says that unpacks it."""
-    if unpacked > _most(MOST_MB) << 20:
-        raise _too_large(path, MOST_MB)
+def require_fits(path: Path, unpacked: int, most_mb: int = MOST_MB) -> None:
+    """Raise `FileError` for a file whose content takes more bytes than the limit, as whoever unpacks it says."""
+    if unpacked > _most(most_mb) << 20:
+        raise _too_large(path, most_mb)
 
 
 def read_bytes(path: Path, most_mb: int = MOST_MB) -> bytes:
@@ -100,25 +106,25 @@ def read_object(path: Path, advice: str = "") -> dict[str, Any]:
     return found
 
 
-def read_objects(path: Path) -> Iterator[dict[str, Any]]:
+def read_objects(path: Path, most_mb: int = MOST_MB) -> Iterator[dict[str, Any]]:
     """The objects in a file of JSON lines. Raises `FileError` with the line."""
-    with opened(path) as file:
-        for number, value in values(file, path):
+    with opened(path, most_mb) as file:
+        for number, value in values(file, path, most_mb):
             if not isinstance(value, dict):
                 raise FileError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
             yield value
 
 
-def values(file: BinaryIO, path: Path) -> Iterator[tuple[int, Json]]:
+def values(file: BinaryIO, path: Path, most_mb: int = MOST_MB) -> Iterator[tuple[int, Json]]:
     """(line number, value) of each line of JSON in an open file, unpacked. Raises `FileError` with the line."""
     held = 0
-    for number, line in enumerate(_lines(file, path), 1):
+    for number, line in enumerate(_lines(file, path, most_mb), 1):
         held += _containers(line)
         try:
-            _require_few(held)
+            _require_few(held, most_mb)
             yield number, parse(line)
         except FileError as error:
-            raise FileError(f"{path}:{number}: {error}") from None
+            raise type(error)(f"{path}:{number}: {error}") from None
 
 
 def parse(data: bytes) -> Json:
@@ -149,13 +155,13 @@ def _chunks(file: BinaryIO, path: Path, most_mb: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    left = _most(MOST_MB) << 20
+def _lines(file: BinaryIO, path: Path, most_mb: int) -> Iterator[bytes]:
+    left = _most(most_mb) << 20
     with _damage(path), _source(file, path) as source:
         while line := source.readline(left + 1):
             left -= len(line)
             if left < 0:
-                raise _too_large(path, MOST_MB)
+                raise _too_large(path, most_mb)
             yield line
 
 
@@ -178,10 +184,12 @@ def _require_regular(path: Path, found: os.stat_result) -> None:
         raise FileError(f"{path}: no regular file, but a pipe, a socket or a device")
 
 
-def _require_few(containers: int) -> None:
-    most = _PER_MB * _most(MOST_MB)
+def _require_few(containers: int, most_mb: int = MOST_MB) -> None:
+    most = _PER_MB * _most(most_mb)
     if containers > most:
-        raise FileError(f"more than {most:,} lists and objects; {SIZE} in the environment raises the limit")
+        raise TooLargeError(
+            f"more than {most:,} lists and objects; {SIZE} in the environment raises the limit"
+        )
 
 
 def _require_shallow(data: bytes) -> None:
@@ -210,8 +218,8 @@ def _limit(name: str, default: int) -> int:
     return int(given) if given else default
 
 
-def _too_large(path: Path, most_mb: int) -> FileError:
-    return FileError(
+def _too_large(path: Path, most_mb: int) -> TooLargeError:
+    return TooLargeError(
         f"{path}: it holds more than {_most(most_mb)} MB; {SIZE} in the environment raises the limit"
     )
 

@@ -13,7 +13,16 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_bytes, write_text
-from rlanything.files.reader import FileError, opened, read_object, read_objects, values
+from rlanything.files.reader import (
+    MOST_MB,
+    PANEL_MB,
+    FileError,
+    TooLargeError,
+    opened,
+    read_object,
+    read_objects,
+    values,
+)
 
 LARGEST = 1e15
 """Larger numbers are no metrics of a run, and sums of them overflow."""
@@ -79,13 +88,20 @@ def _unexpected(row: Mapping[str, Json], key: str, where: str, expected: str) ->
     return FileError(f"{where}:{at} {key!r} is {json.dumps(row.get(key))[:_SHOWN]}; it must be {expected}")
 
 
-def read_lines(path: Path, command: str) -> Iterator[Json]:
+def read_panel(path: Path, command: str) -> list[Json]:
+    """The lines of a reward panel. Raises `ConfigError` as `read_lines` does."""
+    return list(read_lines(path, command, PANEL_MB))
+
+
+def read_lines(path: Path, command: str, most_mb: int = MOST_MB) -> Iterator[Json]:
     """The records of a JSON-lines file. Raises `ConfigError` naming file, line and the command that makes it."""
     if not path.exists():
         raise ConfigError(f"{path}: no such file; make it with `{command}`")
     try:
-        with opened(path) as file:
-            for _, value in values(file, path):
+        with opened(path, most_mb) as file:
+            for _, value in values(file, path, most_mb):
                 yield value
+    except TooLargeError:
+        raise
     except FileError as error:
         raise ConfigError(f"{error}; make it again with `{command}`") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlanything.config import ArmConfig, Config
 from rlanything.core.splits import keyed
 from rlanything.core.timing import phase
-from rlanything.files.records import read_lines
+from rlanything.files.records import read_panel
 from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.protocols import PanelEvaluation
@@ -41,7 +41,7 @@ class Curve:
             if evaluation is None
             else {
                 name: evaluation.part(
-                    list(read_lines(layout.reward_panel(name), "rlanything bootstrap")),
+                    read_panel(layout.reward_panel(name), "rlanything bootstrap"),
                     most,
                     config.evaluate.curve_rollouts,
                 )

@@ -20,7 +20,7 @@ from rlanything.engines import sources
 from rlanything.files import atomic, locks
 from rlanything.files.images import ImageStore
 from rlanything.files.images import clear as clear_images
-from rlanything.files.records import read_lines, write_lines
+from rlanything.files.records import read_panel, write_lines
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import try_tasks
 from rlanything.rewards.protocols import PanelEvaluation, PanelLines
@@ -79,14 +79,14 @@ def final_panels(config: Config, layout: Layout) -> dict[str, dict[str, PanelLin
     if not config.evaluate.own_panel:
         return {name: {ORACLE: lines} for name, lines in _bootstrapped(config, layout).items()}
     return {
-        name: {who: list(read_lines(layout.labelled(name, who), "rlanything label")) for who in labellers}
+        name: {who: read_panel(layout.labelled(name, who), "rlanything label") for who in labellers}
         for name in names
     }
 
 
 def _bootstrapped(config: Config, layout: Layout) -> dict[str, PanelLines]:
     return {
-        name: list(read_lines(layout.reward_panel(name), "rlanything bootstrap"))
+        name: read_panel(layout.reward_panel(name), "rlanything bootstrap")
         for name in config.tasks.reward_panels
     }
 

@@ -17,6 +17,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files import reader
 from rlanything.files.reader import (
     FileError,
+    TooLargeError,
     parse,
     read_bytes,
     read_json,
@@ -24,6 +25,7 @@ from rlanything.files.reader import (
     read_objects,
     read_text,
 )
+from rlanything.files.records import read_lines, read_panel, write_lines
 from rlanything.files.yaml_file import read_mapping
 
 
@@ -82,8 +84,7 @@ import sys
 from pathlib import Path
 from rlanything.core.errors import ConfigError
 from rlanything.files import reader
-reader.MOST_MB = 8
-for read in (lambda path: reader.read_bytes(path, 8), lambda path: list(reader.read_objects(path))):
+for read in (lambda path: reader.read_bytes(path, 8), lambda path: list(reader.read_objects(path, 8))):
     try:
         read(Path(sys.argv[1]))
     except ConfigError as error:
@@ -103,6 +104,21 @@ def test_an_archive_is_unpacked_as_far_as_the_limit_and_no_further(tmp_path, lin
     assert [line.partition(";")[0] for line in done.stdout.splitlines()] == [
         f"{path}: it holds more than 8 MB"
     ] * 2
+
+
+def test_a_reward_panel_may_be_larger_and_to_make_it_again_is_no_advice_where_it_is_too_large(tmp_path):
+    path = tmp_path / "panel.jsonl.gz"
+    write_lines(path, ({"text": "x" * (1 << 20)} for _ in range(3)))
+    assert len(list(read_lines(path, "rlanything bootstrap", 4))) == len(read_panel(path, "")) == 3
+    with pytest.raises(
+        TooLargeError, match="more than 2 MB; RLANYTHING_MOST_MB in the environment raises"
+    ) as caught:
+        list(read_lines(path, "rlanything bootstrap", 2))
+    assert "make it again" not in str(caught.value)
+    assert reader.PANEL_MB > reader.MOST_MB
+    path.write_bytes(gzip.compress(b"{"))
+    with pytest.raises(ConfigError, match="make it again with `rlanything bootstrap`"):
+        read_panel(path, "rlanything bootstrap")
 
 
 @pytest.mark.parametrize("depth", [201, 990, 100_000])

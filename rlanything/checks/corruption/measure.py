@@ -26,7 +26,7 @@ from rlanything.core.records.provenance import problem
 from rlanything.core.seeds import derive_seed
 from rlanything.files.hashes import digest, tree_hash
 from rlanything.files.reader import read_object
-from rlanything.files.records import read_lines, write_json
+from rlanything.files.records import read_panel, write_json
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.step_votes.labels import Label, LabelledTrajectory
 from rlanything.runs.imports import code_hashes, packages
@@ -136,7 +136,7 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
     build.one_thread()
     config, corruption = parse(data), Corruption.model_validate(declared)
     layout = Layout(root)
-    lines = list(read_lines(layout.reward_panel(corruption.panel), "rlanything bootstrap"))
+    lines = read_panel(layout.reward_panel(corruption.panel), "rlanything bootstrap")
     panel = parsed(lines, LabelledTrajectory.from_json)
     asking = config.asking(m=config.evaluate.votes)
     images = ImageStore(layout.panel_images)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rlanything.buffer.views.find.runs import natural
 from rlanything.core.records.forms import first_error
-from rlanything.files.reader import FileError, read_objects
+from rlanything.files.reader import FileError, TooLargeError, read_objects
 from rlanything.report.results.curves import RECENT, TRAIN, Curves
 from rlanything.report.results.evaluations import ReportError
 
@@ -160,6 +160,8 @@ def _episodes(file: Path, name: Path) -> Iterator[Stored]:
                 yield Stored.model_validate(record)
             except ValidationError as error:
                 raise ReportError(f"{name}, line {number}: {first_error(error)}; {AGAIN}") from None
+    except TooLargeError as error:
+        raise ReportError(str(error)) from None
     except FileError as error:
         raise ReportError(f"{name}: {error}; {AGAIN}") from None
 
