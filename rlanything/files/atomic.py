@@ -13,6 +13,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +55,8 @@ def beside(path: Path) -> Iterator[Path]:
     An existing `path` is never opened for writing: it may be a link into DVC's cache.
     """
     make(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Two machines that share the folder may have processes of the same number.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with system_errors(path):
             yield temporary

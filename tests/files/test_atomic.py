@@ -121,3 +121,20 @@ def test_a_part_of_an_old_folder_is_never_put_back(tmp_path, monkeypatch):
     with whole(place):
         assert not place.exists()
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_two_machines_that_share_a_folder_may_have_processes_of_the_same_number(tmp_path):
+    """Each has a file of its own beside the place; the last one that ends stays."""
+    path = tmp_path / "file.txt"
+    with atomic.beside(path) as mine:
+        with atomic.beside(path) as theirs:
+            assert mine != theirs
+            theirs.write_text("theirs")
+        mine.write_text("mine")
+    assert path.read_text() == "mine"
+    with suppress(KeyError), atomic.beside(path) as left:
+        left.write_text("half")
+        os.link(left, left.with_name(left.name.replace("file.txt.", "file.txt.7")))
+        raise KeyError
+    atomic.clear_leftovers(path)
+    assert os.listdir(tmp_path) == ["file.txt"]
