@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import reprlib
 import signal
+import sys
 import unicodedata
 from typing import Any
 
@@ -14,6 +15,11 @@ _LONGEST = 200
 """Characters of a value in a message."""
 _DIGITS_BITS = 128
 """A whole number of more bits is told by their number. Python writes none of 4301 digits."""
+
+
+def say(text: str) -> None:
+    """Print a line to standard error now: also where that is a file, and from a process that may be killed."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def safe(text: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import say
 from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.loop.share import wait_for_all
@@ -21,7 +21,7 @@ from rlanything.runs.launch import first_process, workers
 from rlanything.runs.layout import Layout, trained
 from rlanything.runs.resuming import divisions, origins
 from rlanything.runs.workers import side_by_side
-from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, EXAM, LABEL, TRAIN, of_arm
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
@@ -34,7 +34,7 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
         _run(config, root, arm)
         return
     takers = [name for name, other in config.arms.items() if other.reward_from == arm]
-    apart = [*BEFORE_TRAINING, *(of_arm(EVALUATE, name) for name in (arm, *takers))]
+    apart = [*BEFORE_TRAINING, LABEL, f"{EXAM}*", *(of_arm(EVALUATE, name) for name in (arm, *takers))]
     apart += [of_arm(TRAIN, name) for name in (*takers, *([source] if source else []))]
     with locks.stage(root, of_arm(TRAIN, arm), root / "runs", apart=apart):
         _run(config, root, arm)
@@ -53,7 +53,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
         atomic.clear_removed(live.parent)
         notice = origins.begin(live, arm, origin)
         if notice:
-            _say(f"{arm}: {notice}")
+            say(f"{arm}: {notice}")
         for path in (layout.provenance(arm), layout.starts(arm)):
             clear_leftovers(path)
         published = {seed: len(folder.published()) for seed, folder in folders.items()}
@@ -123,12 +123,8 @@ def train_seed(data: dict[str, object], root: Path, origin: Origin, arm: str, se
     live = Layout(root).live(origin.key, arm, seed)
     started = time.monotonic()
 
-    def say(text: str) -> None:
-        _say(f"{arm} seed {seed}: {text}")
+    def tell(text: str) -> None:
+        say(f"{arm} seed {seed}: {text}")
 
-    SeedRun(config, RunId(root, arm, seed, live), say, origins.unchanged(config, root, arm, origin)).run()
-    say(f"finished in {time.monotonic() - started:.0f} s")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    SeedRun(config, RunId(root, arm, seed, live), tell, origins.unchanged(config, root, arm, origin)).run()
+    tell(f"finished in {time.monotonic() - started:.0f} s")

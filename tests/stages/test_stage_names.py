@@ -41,3 +41,15 @@ def test_no_other_module_lists_the_stages_or_writes_their_commands():
     package = Path(rlanything.__file__).parent
     files = (path for path in package.rglob("*.py") if path != Path(stages.__file__))
     assert [str(path) for path in files if written.search(path.read_text())] == []
+
+
+def kept_apart(module: str) -> set[str]:
+    """What a stage names as what must not run beside it, as its source writes it."""
+    tree = ast.parse((Path(rlanything.__file__).parent / module).read_text())
+    return {name.id for name in ast.walk(tree) if isinstance(name, ast.Name)}
+
+
+def test_labels_exams_and_trainings_keep_each_other_apart():
+    """A judge may be a checkpoint of a run, which a training replaces when it ends. Each side must say so."""
+    assert {"LABEL", "EXAM"} <= kept_apart("stages/train.py")
+    assert "TRAIN" in kept_apart("stages/label.py") & kept_apart("exams/answering.py")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rlanything.config import Endpoint
+from rlanything.core.printable import say
 from rlanything.core.types import Completion, Json, Request
 from rlanything.engines.openai import text_ids
 from rlanything.engines.openai.answers import Reply
@@ -21,10 +21,6 @@ from rlanything.engines.openai.usage import Usage
 
 SEED_BITS = 31
 """Bits of a seed that are sent: some servers refuse more."""
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 class OpenAIEngine:
@@ -49,7 +45,7 @@ class OpenAIEngine:
         endpoint: Endpoint,
         name: str,
         keep: Path | None = None,
-        say: Callable[[str], None] = _print,
+        say: Callable[[str], None] = say,
         find: Find | None = None,
     ) -> None:
         self.endpoint, self.name = endpoint, name

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from rlanything.config import Config
+from rlanything.core.printable import say
 from rlanything.loop.share import hosted
 from rlanything.runs.executors.cluster import connected
 from rlanything.runs.executors.crew import Crew
@@ -26,7 +26,7 @@ def opened(config: Config) -> Iterator[None]:
         yield
         return
     with ExitStack() as stack:
-        crew = Crew(_pool(config, stack), settings, code_of(config.env), _say)
+        crew = Crew(_pool(config, stack), settings, code_of(config.env), say)
         stack.callback(crew.close)
         crew.start()
         stack.enter_context(hosted(Dispatcher(crew, settings)))
@@ -44,7 +44,3 @@ def _pool(config: Config, stack: ExitStack) -> Pool:
     from rlanything.runs.executors.actors import ActorPool
 
     return ActorPool(stack.enter_context(connected(settings)), make, settings.cpus)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from rlanything.core.printable import say
 from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import SHARED, too_small
@@ -133,7 +133,7 @@ class VllmServers(CopyingEngine[Fleet]):
                 folder.mkdir()
                 servers.append(Server(address, start, folder, self._limits, serving.start_s))
             undo.pop_all()
-        return Fleet(servers, store, serving.restarts, self._accept, _say)
+        return Fleet(servers, store, serving.restarts, self._accept, say)
 
     def _addresses(self, store: Store) -> Sequence[str | None]:
         """Of the servers that are given; None for each that is not."""
@@ -170,7 +170,3 @@ class VllmServers(CopyingEngine[Fleet]):
 
 def _start_there(given: tuple[Any, ...], actor: Any) -> Any:
     return actor.start.remote(*given)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
