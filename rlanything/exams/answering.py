@@ -12,6 +12,7 @@ from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.exams import Answers, Exam, Question
 from rlanything.core.ids import content_id
+from rlanything.core.printable import safe
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Request
 from rlanything.engines import sources
@@ -63,7 +64,7 @@ def answer_exam(
         f"{model}: {len(asked) - len(lost)} of {len(asked)} questions answered, {len(asked) - len(todo)} of them before"
     )
     for line in lost:
-        print(f"no answer: {line}", file=sys.stderr)
+        print(safe(f"no answer: {line}"), file=sys.stderr)
     return len(lost)
 
 

@@ -35,9 +35,10 @@ def mismatch(drift: Sequence[float], cap: float, mask: Mask | None = None) -> di
     """
     if not drift:
         return {}
-    ratios = torch.tensor(drift, dtype=torch.float64).exp().sort().values
+    differences = torch.tensor(drift, dtype=torch.float64)
+    ratios = differences.exp().sort().values
     found = {
-        "mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift),
+        "mismatch_kl": float(k3(differences).mean()),
         "mismatch_max": max(map(abs, drift)),
         **{f"ratio_{name}": float(ratios[round(q * (len(ratios) - 1))]) for name, q in QUANTILES.items()},
         "ratio_capped": float((ratios > cap).double().mean()),

@@ -155,8 +155,12 @@ def next_slots(
     an epoch has put among them already: where `count` does not divide the number of slots, visits differ a little.
     """
     found: list[int] = []
+    orders: dict[int, list[int]] = {}
     while len(found) < min(count, len(slots) - len(busy)):
-        slot = slot_order(run_seed, cursor // len(slots), slots)[cursor % len(slots)]
+        epoch, place = divmod(cursor, len(slots))
+        if epoch not in orders:
+            orders[epoch] = slot_order(run_seed, epoch, slots)
+        slot = orders[epoch][place]
         cursor += 1
         if slot not in busy and slot not in found:
             found.append(slot)

@@ -49,7 +49,7 @@ def iteration_metrics(
 
 
 def _sampled(groups: Sequence[Group]) -> int:
-    """The tokens of all steps. Those of episodes that crashed were sampled too."""
+    """The tokens of all steps, of episodes that crashed too. The reply at which an environment crashed is no step."""
     return sum(len(s.response_ids) for g in groups for t in g.trajectories for s in t.steps)
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json, Task, Trajectory
+from rlanything.loop.metrics import mean
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 from rlanything.rewards.protocols import PanelLines
 
@@ -40,5 +41,5 @@ def parsed(panel: PanelLines, from_json: Callable[[Mapping[str, Json]], Line]) -
 
 
 def solved(trajectories: Sequence[Trajectory]) -> float:
-    """Share of the trajectories that succeed; 0 for none."""
-    return sum(t.outcome == 1 for t in trajectories) / max(1, len(trajectories))
+    """Share of the trajectories that succeed; nan for none."""
+    return mean([float(t.outcome == 1) for t in trajectories])

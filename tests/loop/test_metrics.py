@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import isnan
+from types import SimpleNamespace
 
 import pytest
 from scripted import World, task
 
 from rlanything.config import ArmConfig
 from rlanything.core.theory import precision_bound
+from rlanything.core.types import Vote
 from rlanything.loop import metrics
 from rlanything.rewards.step_votes import metrics as vote_metrics
 from rlanything.rewards.unit_tests import metrics as test_metrics
@@ -54,6 +56,24 @@ def test_vote_metrics_are_those_of_theorem_one():
     assert found["task_force_ratio"] == pytest.approx(2.0)
     assert found["one_sided_tasks"] == 0.0
     assert found["unanimous"] == 0.0
+
+
+def test_a_step_without_a_readable_vote_is_in_no_pair():
+    """On the success the reward model lost its format: that says nothing about the order of the two steps."""
+
+    def precision(*votes: int | None) -> float:
+        episodes = [
+            SimpleNamespace(
+                trajectory=SimpleNamespace(outcome=outcome),
+                judgements=[SimpleNamespace(votes=[Vote(v, "", (), ()) for v in step])],
+            )
+            for outcome, step in ((1, votes), (-1, (-1, -1, -1)))
+        ]
+        return vote_metrics.vote_metrics([SimpleNamespace(episodes=episodes)], 3)["precision"]
+
+    assert isnan(precision(None, None, None))
+    assert precision(1, None, None) == 1.0
+    assert precision(-1, None, None) == 0.0
 
 
 def test_forces_are_those_of_each_task_with_the_reward_models_lambda():

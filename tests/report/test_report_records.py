@@ -117,11 +117,6 @@ def test_a_number_that_no_run_has_is_named(tmp_path, values, trouble):
     assert str(caught.value).endswith("; make it again with `dvc repro train`")
 
 
-def test_a_loss_that_was_infinite_is_read(tmp_path):
-    write_metrics(tmp_path, "full", 0, [{"iteration": 0, "policy/loss": float("inf")}])
-    assert read_curves(tmp_path, ARMS)["full"][0] == {"policy/loss": {0: float("inf")}}
-
-
 def test_what_was_not_measured_has_no_point_and_a_repeated_iteration_counts_once(tmp_path):
     lines = [
         {"iteration": 1, "mu": float("nan"), "accuracy": None, "note": "text", "accepted_total": 3},

@@ -6,6 +6,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from math import isnan
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from rlanything.config import parse
 from rlanything.planning import compose, plan, summary
 from rlanything.planning.costs.estimate import model_sizes
 from rlanything.rewards.kind import KINDS, RewardKind, kind_of
+from rlanything.rewards.panel import solved
 from rlanything.rewards.protocols import Replies
 from rlanything.rewards.step_votes.kind import StepVotes
 
@@ -68,3 +70,7 @@ def test_another_kind_is_one_more_entry(monkeypatch):
     planned = plan.plan_arm(config, ROOT, "policy")
     assert planned.replies == planned.rollouts
     assert "grades an episode" in summary.render(config, model_sizes(config, ROOT), [planned])
+
+
+def test_a_panel_that_nothing_was_measured_on_was_not_failed():
+    assert isnan(solved([]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,6 @@ from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import Metric
 
 TRAIN = "dvc repro train"
-LOSSES = ("policy/loss", "reward/loss")
-"""What may be infinite, where training diverged."""
 MOST_ITERATIONS = 10**9
 """The largest number of an iteration: no run comes near."""
 RECENT = 5
@@ -83,12 +80,12 @@ def _line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
 
 
 def _measured(record: Mapping[str, Json], where: str) -> dict[str, float]:
-    """The numbers of a row; texts are none. A loss may be infinite, and the report says so (`health`)."""
+    """The numbers of a row; texts are none. Raises `FileError` for a number that no run writes."""
     found = {}
     for key, value in record.items():
         if key == "iteration" or not isinstance(value, int | float):
             continue
-        number = value if key in LOSSES and value in (math.inf, -math.inf) else metric_of(record, key, where)
+        number = metric_of(record, key, where)
         if number is not None:
             found[key] = float(number)
     return found

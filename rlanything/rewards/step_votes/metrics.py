@@ -29,8 +29,9 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     votes = [(outcome, v) for outcome, step in judged for v in step]
     valid = [(outcome, v) for outcome, v in votes if v is not None]
     rates = precision(valid)
-    success = [mean_vote(step) for outcome, step in judged if outcome == 1]
-    failure = [mean_vote(step) for outcome, step in judged if outcome == -1]
+    readable = [(outcome, step) for outcome, step in judged if any(v is not None for v in step)]
+    success = [mean_vote(step) for outcome, step in readable if outcome == 1]
+    failure = [mean_vote(step) for outcome, step in readable if outcome == -1]
     return {
         "votes": float(len(votes)),
         "reward_tokens": float(sum(len(v.response_ids) for _, step in asked for v in step)),
