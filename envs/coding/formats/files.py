@@ -12,7 +12,7 @@ from envs.coding.formats.record import FormatError, Record, strict_json
 from envs.coding.problem import Problem, ProblemError, require_json
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
-from rlanything.files.reader import FileError, read_text
+from rlanything.files.reader import FileError, read_text, require_fits
 
 MOST_MB = 8192
 """Published sets of problems are large: their tests are in them."""
@@ -41,15 +41,21 @@ DIFFICULTY = {codecontests.NAME: codecontests.difficulty}
 
 
 def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], list[str]]:
-    """(problems, a message for each refused record). Raises `FormatError` for refused records unless `skip`."""
+    """(problems, a message for each refused record).
+
+    Raises `FormatError` for refused records unless `skip`, and `FileError` where the tests, unpacked, exceed the limit.
+    """
     problems: list[Problem] = []
     refused: list[str] = []
     seen: dict[Json, str] = {}
+    held = 0
     for place, data in _merged(path):
+        require_fits(path, held, MOST_MB)
         try:
             if isinstance(data, FormatError):
                 raise data
             problem = FORMATS[form].read(Record(data))
+            held += sum(len(case.input) + len(case.output) for case in problem.cases)
             require_json(problem)
             _require_new(problem, place, seen)
             problems.append(problem)

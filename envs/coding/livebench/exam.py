@@ -21,6 +21,7 @@ from envs.coding.livebench.selection import Item, require_once, select
 from envs.coding.sandbox import BACKENDS, Limits, open_sandbox
 from envs.settings import one_of
 from rlanything.core.exams import GradingOrder, Question
+from rlanything.core.printable import safe, safe_lines
 from rlanything.core.types import Json
 
 MEMORY_MB = 4096
@@ -68,7 +69,7 @@ class LiveBench:
         _print_scores(grading, f"{order.model}  release {order.release}")
         _print_notes(grading)
         if missing:
-            print(f"without an answer, and in no score: {', '.join(missing)} ({len(missing)} in all)")
+            print(safe(f"without an answer, and in no score: {', '.join(missing)} ({len(missing)} in all)"))
         return 2 if grading.failed else 0
 
 
@@ -127,12 +128,14 @@ def _print_notes(grading: Grading) -> None:
         same = grading.compared - len(grading.different)
         print(f"graders: {same} of {grading.compared} scores are the same")
     for line in grading.different:
-        print(f"  {line}")
+        print(safe(f"  {line}"))
     if grading.lacking:
         missing = "; ".join(f"{name} ({packages})" for name, packages in grading.lacking.items())
-        print(f"our grader's box lacks packages of LiveBench's environment that these import: {missing}")
+        print(
+            safe(f"our grader's box lacks packages of LiveBench's environment that these import: {missing}")
+        )
     for (grader, name), error in grading.failed.items():
-        print(f"not graded by {grader}: {name}: {error}", file=sys.stderr)
+        print(safe_lines(f"not graded by {grader}: {name}: {error}"), file=sys.stderr)
 
 
 def _progress() -> Callable[[str, int, int], None]:

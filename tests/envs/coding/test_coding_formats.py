@@ -22,12 +22,14 @@ from format_cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envs.coding.formats import files
 from envs.coding.formats.blob import pack
 from envs.coding.formats.files import FORMATS, load, save
 from envs.coding.formats.livebench import in_release, write
 from envs.coding.formats.record import FormatError, Record
 from envs.coding.problem import Case, Comparison, Problem, ProblemError
 from rlanything.core.types import Task
+from rlanything.files.reader import FileError
 
 
 def read(form: str, record: Any) -> Problem:
@@ -206,6 +208,24 @@ def test_broken_files(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(FormatError, match="holds no problem"):
         load(path, "livebench")
+
+
+def test_packed_tests_have_one_limit_for_the_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record is small, and unpacks to a megabyte; also where records that are refused are left out."""
+    monkeypatch.setattr(files, "MOST_MB", 3)
+    large = json.dumps([{"input": "x" * (1 << 20), "output": "1", "testtype": "stdin"}])
+    path = tmp_path / "question.jsonl"
+    records = [
+        {**livebench_question(), "question_id": f"q{k}", "private_test_cases": pack(large)} for k in range(6)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert path.stat().st_size < 1 << 17
+    with pytest.raises(FileError, match=r"question\.jsonl: it holds more than 3 MB"):
+        load(path, "livebench", skip=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records[:2]))
+    assert len(load(path, "livebench")[0]) == 2
 
 
 def test_the_same_question_twice_is_refused(tmp_path: Path) -> None:

@@ -103,6 +103,23 @@ def test_the_command_grades_with_our_grader(
     assert "run `rlanything livebench setup --repository PATH` first" in capsys.readouterr().err
 
 
+def test_the_ids_of_questions_move_no_cursor(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file of questions may be a stranger's."""
+    questions = [json.loads(line) for line in files["questions"].read_text().splitlines()]
+    evil = {**questions[0], "question_id": "q\x1b]0;owned\x07\x1b[2J"}
+    lines(files["questions"], [*questions, evil])
+    words = ["livebench", "grade", "--grader", "ours", "--model", "m", "--release", "2024-11-25"]
+    words += ["--workers", "1", "--ignore-missing-answers"]
+    for name, path in files.items():
+        words += [f"--{name}", str(path)]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "without an answer, and in no score: q\\x1b]0;owned" in printed
+    assert "\x1b" not in printed
+
+
 def test_a_question_in_two_of_the_files_is_refused_and_not_counted_twice(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
