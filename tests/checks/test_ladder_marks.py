@@ -59,13 +59,19 @@ def test_a_majority_of_three_is_drawn_at_the_accuracy_of_a_single_vote(monkeypat
 
 
 def test_a_share_of_right_tests_is_its_own_place():
+    for mark in published("written_tests").marks:
+        assert mark.single == mark.accuracy
+        assert mark.plain is None
     assert figure.mark_text([Mark("policy", 0.3, None, 0.3)]) == "reward model of policy"
 
 
 def test_a_reward_model_that_was_not_trained_is_neither_drawn_nor_listed():
-    found = published("written_tests")
+    place = CHECKS / "fitness"
+    data = yaml.safe_load((place / "params.yaml").read_text())
+    data["bootstrap"]["reward"]["steps"] = 1
+    found = results.read(place, load_ladder(place / "ladder.yaml"), parse(data))
     assert found.marks == ()
-    assert "Reward models" not in document.to_markdown(found, "written_tests")
+    assert "Reward models" not in document.to_markdown(found, "fitness")
 
 
 def test_marks_that_are_near_to_each_other_have_one_text():

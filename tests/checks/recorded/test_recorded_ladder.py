@@ -183,3 +183,33 @@ def test_outcomes_over_cooling_with_the_habits_of_the_default():
     own = f"{100 * default['base_cooled']['mean']:.1f}"
     assert f"In the default experiment it is {own}, and in" in page
     assert f"with four seeds too, {gain['ladder']:.1f}." in page
+
+
+def test_what_errors_that_all_tests_share_cost_in_the_ladder_of_written_tests():
+    folder = CHECKS / "written_tests" / "evaluation"
+
+    def above(arm: str, over: str, metric: str) -> str:
+        left, right = (read_evaluation(folder / f"{name}.json", name)[metric] for name in (arm, over))
+        found = statistics.contrast(left, right)
+        assert found is not None
+        mean, low, high = (100 * getattr(found.difference, key) for key in ("mean", "low", "high"))
+        return f"{mean:.1f} {{}}[{low:+.1f}, {high:+.1f}]"
+
+    page, alone, shared = said("docs/checks.md"), "oracle_40", "oracle_40_s100"
+    for text in (
+        f"they cost {above(alone, shared, 'in_domain').format('points more than independent ones in-domain ')}, "
+        f"and {above(alone, shared, 'out_of_domain').format('out-of-domain ')}",
+        f"that costs {above('oracle_100', alone, 'in_domain').format('points in-domain ')} and "
+        f"{above('oracle_100', alone, 'out_of_domain').format('out-of-domain ')}",
+        f"`policy` is {above('policy', shared, 'in_domain').format('points above the tests with shared errors ')}",
+        f"Perfect tests are {above('oracle_100', 'policy', 'in_domain').format('points above it ')}",
+        f"is {above('ceiling', 'oracle_100', 'in_domain').format('points above perfect tests in-domain ')}",
+    ):
+        assert text in page
+    written = json.loads((CHECKS / "written_tests" / "ladder.json").read_text())
+    share = written["reward_models"]["policy"]["accuracy"]
+    assert f"writes tests of which {100 * share:.1f} % are right" in page
+    gain, headroom, errors = (one["value"] for one in written["criteria"])
+    assert f"5 points are {errors:.1f} standard errors (4 are asked for)" in page
+    assert f"would give {_errors(written, 'in_domain', 12):.1f}." in page
+    assert f"{gain:.1f} points above `outcome` (15), and the ceiling is {headroom:.1f} points above" in page
