@@ -85,7 +85,8 @@ class Bubblewrap:
             *(("--ro-bind", str(self._packages), PACKAGES) if self._packages else ()),
             *devices,
             *("--symlink", "/proc/self/fd", "/dev/fd"),
-            *("--proc", "/proc"),
+            # Read-only: a program could choose in it how long it waits for a CPU (autogroup).
+            *("--proc", "/proc", "--remount-ro", "/proc"),
             *("--size", disk, "--perms", "1777", "--tmpfs", WORK),
             *("--remount-ro", "/", "--chdir", WORK),
         ]

@@ -1,7 +1,7 @@
 """The seccomp filter: it refuses system calls that no program under test needs.
 
 It refuses sockets other than connected pairs (network namespaces do not cover vsock and netlink), new namespaces and
-mounts, tracing and reading other processes, changing the limits and priorities of others, memory and messages that
+mounts, tracing and reading other processes, changing the limits of others and any priority, memory and messages that
 outlive a process or escape its limits, memory of the kernel without a bound (queues of inotify, file locks, sockets
 that wait to be accepted, ...), and rarely used parts of the kernel (bpf, io_uring, perf, userfaultfd, keys, ...).
 The Debian package `libseccomp2` compiles it for the machine's architecture, whichever that is.
@@ -24,6 +24,8 @@ NOT_EQUAL, MASKED_EQUAL = 1, 7
 
 REFUSED = {
     "other processes": "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd ioprio_set",
+    # Time in which a program waits for a CPU does not count, so no program may choose to wait.
+    "priorities": "nice setpriority sched_setscheduler sched_setparam sched_setattr",
     "mounts": "mount umount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick "
     "mount_setattr",
     "namespaces": "unshare setns",
@@ -38,26 +40,19 @@ REFUSED = {
     "vhangup",
     "old": "lookup_dcookie nfsservctl _sysctl uselib ustat sysfs",
 }
-OTHERS_ONLY = {
-    "prlimit64": (0,),
-    "sched_setaffinity": (0,),
-    "sched_setscheduler": (0,),
-    "sched_setparam": (0,),
-    "sched_setattr": (0,),
-    "setpriority": (0, 1),
-}
-"""Allowed on the caller itself: the arguments at these places must be 0."""
+OTHERS_ONLY = ("prlimit64", "sched_setaffinity")
+"""Allowed on the caller itself: the first argument must be 0."""
 NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00000080)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME."""
 REFUSED_WITH = {
     "fcntl": (1, (6, 7, 37, 38, 1024, 1026, 1031)),
     "setsockopt": (2, (7, 8, 32, 33)),
-    "prctl": (0, (22, 78)),
+    "prctl": (0, (22, 62, 78)),
     "ioctl": (1, (0x5412, 0x541C)),
 }
 """Refused with these values at this place. fcntl: F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY,
-F_SETPIPE_SZ. setsockopt: SO_SNDBUF, SO_RCVBUF, and both by force. prctl: PR_SET_SECCOMP, PR_FUTEX_HASH, whose table may
-be gigabytes. ioctl: TIOCSTI and TIOCLINUX, input to a terminal."""
+F_SETPIPE_SZ. setsockopt: SO_SNDBUF, SO_RCVBUF, and both by force. prctl: PR_SET_SECCOMP, PR_SCHED_CORE, PR_FUTEX_HASH,
+whose table may be gigabytes. ioctl: TIOCSTI and TIOCLINUX, input to a terminal."""
 INT = 0xFFFFFFFF
 """The bits of an argument that is an int."""
 SHARED_ANONYMOUS = 0x21
@@ -84,7 +79,10 @@ class _Builder:
         self.context = ctypes.c_void_p(self.lib.seccomp_init(ctypes.c_uint32(ALLOW)))
 
     def refuse(self, name: str, *comparisons: Comparison, error: int = errno.EPERM) -> None:
-        """Answer a system call with an error where all comparisons hold. Unknown names are skipped."""
+        """Answer a system call with an error where all comparisons hold; with 0, as if it were done.
+
+        Unknown names are skipped.
+        """
         number = self.lib.seccomp_syscall_resolve_name(name.encode())
         if number < 0:
             return
@@ -117,9 +115,10 @@ def compile_filter() -> bytes:
     builder = _Builder()
     for name in " ".join(REFUSED.values()).split():
         builder.refuse(name)
-    for name, places in OTHERS_ONLY.items():
-        for place in places:
-            builder.refuse(name, Comparison(place, NOT_EQUAL, 0))
+    for name in OTHERS_ONLY:
+        builder.refuse(name, Comparison(0, NOT_EQUAL, 0))
+    # Who gives up its turn again and again hardly runs beside others, and that wait would not count either.
+    builder.refuse("sched_yield", error=0)
     builder.refuse("socketpair", Comparison(0, NOT_EQUAL, socket.AF_UNIX))
     # The queue of a datagram socket outlives its many senders.
     for kind in {*range(SOCKET_TYPE + 1)} - {socket.SOCK_STREAM}:

@@ -5,7 +5,7 @@ import resource
 import time
 from typing import Any
 
-from envs.coding.sandbox.inside.runqueue import TICK_S, RunQueue, descendants, stat_fields
+from envs.coding.sandbox.inside.runqueue import TICK_S, RunQueue, descendants, stat_fields, steps_back
 from envs.coding.sandbox.inside.seal import SEALED
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -56,7 +56,7 @@ class Meter:
             return "memory"
         if SEALED and self._files() > self.limits["files"]:
             return "files"
-        return self._clock(alone=len(pids) < 2)
+        return self._clock(pids)
 
     def _too_large(self, resident: dict[int, int]) -> bool:
         """Whether processes hold too much memory. Counting shared pages once is slow, so only a close case does."""
@@ -67,17 +67,17 @@ class Meter:
         room = os.statvfs(".")
         return room.f_files - room.f_ffree
 
-    def _clock(self, alone: bool) -> str:
+    def _clock(self, pids: list[int]) -> str:
         """`wall` after sleeping too long; `starved` when a single process got no CPU for much longer than that.
 
-        Several processes may wait for each other, so they are never `starved`.
+        Several processes may wait for each other, so they are never `starved`. To wait by choice is to sleep.
         """
         wall, limit = self.wall(), self.limits["wall_s"]
         if wall <= limit:
             return ""
-        if wall - self.queue.waited > limit:
+        if wall - self.queue.waited > limit or any(map(steps_back, pids)):
             return "wall"
-        return ("starved" if alone else "wall") if wall > STARVED * limit else ""
+        return ("starved" if len(pids) < 2 else "wall") if wall > STARVED * limit else ""
 
 
 def _pids() -> list[int]:

@@ -5,8 +5,8 @@ import time
 from typing import NamedTuple
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-START = 19
-"""The place of the start time among the `stat_fields`."""
+NICE, START, POLICY = 16, 19, 38
+"""The places of nice value, start time and scheduling policy among the `stat_fields`."""
 _buffer = bytearray(4096)
 
 
@@ -99,6 +99,28 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
+def steps_back(pid: int) -> bool:
+    """Whether a process chose to wait: a thread, or the autogroup of its session, has another priority than at first.
+
+    A thread begins with the priority of this process, an autogroup with this one's or, of a new session, with 0. The
+    filter refuses to change the first, and `bwrap` the second. A container may be without our filter, and its /proc is
+    writable.
+    """
+    if _autogroup(str(pid)) not in ([], [b"0"], OUR_AUTOGROUP):
+        return True
+    return any(found and found != OUR_PRIORITY for found in map(_priority, threads(pid)))
+
+
+def _autogroup(pid: str) -> list[bytes]:
+    """The value of its autogroup; [] when it is gone, or the kernel has none."""
+    return _read(f"/proc/{pid}/autogroup").split()[-1:]
+
+
+def _priority(thread: str) -> list[bytes]:
+    """Nice value and policy; [] when it is gone."""
+    return stat_fields(thread)[NICE : POLICY + 1 : POLICY - NICE]
+
+
 def stat_fields(folder: str) -> list[bytes]:
     """The fields of a stat file after the second, the name; [b""] when it is gone.
 
@@ -133,3 +155,7 @@ def _read(path: str) -> bytes:
             return file.read()
     except (FileNotFoundError, ProcessLookupError):
         return b""
+
+
+OUR_AUTOGROUP, OUR_PRIORITY = _autogroup("self"), _priority("/proc/self")
+"""As they were before any program ran: one that is refused nothing could change them."""

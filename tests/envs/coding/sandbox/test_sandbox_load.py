@@ -194,6 +194,28 @@ def test_who_waits_for_a_helper_that_has_no_cpu_is_not_late(request, backend):
     assert max(verdict.outcomes[0].wall_s for verdict in verdicts[len(HELPED) :]) < 10 * STARVED.wall_s
 
 
+CHOOSE = {
+    "autogroup": "open('/proc/self/autogroup', 'w').write('19')",
+    "nice": "os.nice(19)",
+    "policy": "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))",
+}
+
+
+@pytest.mark.parametrize("backend", ["bwrap", "subprocess"])
+def test_who_chooses_to_wait_is_late(request, backend):
+    """Also where that is not refused, as in a container without our filter and in no sandbox."""
+    jobs = [
+        Job(f"import os\ntry:\n    {choose}\nexcept OSError: pass\nwhile True: pass", [Stdio("", "1")])
+        for choose in CHOOSE.values()
+    ]
+    if backend == "bwrap":  # what the filter alone prevents
+        jobs.append(Job("import os\nwhile True: os.sched_yield()", [Stdio("", "1")]))
+    with one_cpu(), opened(request, backend, STARVED) as sandbox, Overloaded(2):
+        verdicts = sandbox.judge(jobs)
+        assert sandbox.replaced == 0
+    assert {verdict.status for verdict in verdicts} == {Status.TIMEOUT}
+
+
 def test_time_in_which_the_harness_is_busy_is_not_the_programs():
     """Its input is not sent and its output not fetched, while the harness compares another one's output."""
     limits = Limits(cpu_s=0.5, wall_s=1, output_kb=2048)

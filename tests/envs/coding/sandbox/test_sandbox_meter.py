@@ -7,26 +7,79 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from envs.coding.sandbox.inside import meter as module
 from envs.coding.sandbox.inside import runqueue
 from envs.coding.sandbox.inside.meter import STARVED, Meter
 
 
 def test_waiting_for_a_cpu_is_not_the_programs_fault(monkeypatch):
     meter = Meter({"wall_s": 2.0})
-    for wall, waited, alone, end in (
-        (1.9, 0.0, True, ""),
-        (2.1, 0.0, True, "wall"),
-        (2.1, 1.0, True, ""),
-        (60.0, 58.5, True, ""),
-        (STARVED * 2.0 + 1, STARVED * 2.0, True, "starved"),
-        (STARVED * 2.0 + 1, STARVED * 2.0, False, "wall"),
+    fair, chosen = 1, 2
+    monkeypatch.setattr(module, "steps_back", lambda pid: pid == chosen)
+    for wall, waited, pids, end in (
+        (1.9, 0.0, [fair], ""),
+        (1.9, 1.9, [chosen], ""),
+        (2.1, 0.0, [fair], "wall"),
+        (2.1, 1.0, [fair], ""),
+        (2.1, 1.0, [fair, chosen], "wall"),
+        (60.0, 58.5, [fair], ""),
+        (60.0, 58.5, [chosen], "wall"),
+        (STARVED * 2.0 + 1, STARVED * 2.0, [fair], "starved"),
+        (STARVED * 2.0 + 1, STARVED * 2.0, [chosen], "wall"),
+        (STARVED * 2.0 + 1, STARVED * 2.0, [fair, fair], "wall"),
     ):
         monkeypatch.setattr(meter, "wall", lambda wall=wall: wall)
         meter.queue.waited = waited
-        assert meter._clock(alone) == end
+        assert meter._clock(pids) == end
+
+
+IN_A_THREAD = """
+import threading
+def low():
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+    ready()
+    time.sleep(99)
+threading.Thread(target=low).start()
+"""
+AUTOGROUP = """
+os.setsid()
+while True:
+    try:
+        with open("/proc/self/autogroup", "w") as file:
+            file.write("1")
+        break
+    except BlockingIOError:
+        time.sleep(0.2)  # the kernel allows it ten times a second, on the whole machine
+ready()
+"""
+CHOICES = {
+    "none": ("ready()", False),
+    "a session of its own": ("os.setsid()\nready()", False),
+    "nice": ("os.nice(1)\nready()", True),
+    "nice in a thread": (IN_A_THREAD, True),
+    "batch": ("os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\nready()", True),
+    "autogroup": (AUTOGROUP, True),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_who_chose_to_wait_is_known(choice):
+    program, chosen = CHOICES[choice]
+    if program is AUTOGROUP and not Path("/proc/self/autogroup").exists():
+        pytest.skip("this kernel has no autogroups")
+    start = "import os, time\ndef ready(): print(1, flush=True)\n"
+    command = [sys.executable, "-c", start + program + "\ntime.sleep(99)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout.readline() == b"1\n"
+            assert runqueue.steps_back(child.pid) is chosen
+        finally:
+            child.kill()
+    assert runqueue.steps_back(child.pid) is False  # it is gone
 
 
 class Machine:
