@@ -1,4 +1,4 @@
-"""Worlds of this process: an episode takes one and gives it back. A broken one is ended and replaced."""
+"""Worlds of this process: an episode takes one and gives it back. One that nobody may have again is ended."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from envs.desktop.bridge.world import Settings, World
 
 
 class Pool:
-    """At most `most` worlds at a time. check: raises where a world that was started is not the one that is meant."""
+    """At most `most` worlds at a time. check: raises where a world that was started is not the one that is meant.
+
+    reuse: whether a world that had an episode may have another one. Where it may not, it is ended with its episode.
+    """
 
     def __init__(
-        self, settings: Settings, most: int, check: Callable[[World], None] = lambda _: None
+        self,
+        settings: Settings,
+        most: int,
+        check: Callable[[World], None] = lambda _: None,
+        *,
+        reuse: bool = True,
     ) -> None:
-        self.settings, self.most = settings, most
+        self.settings, self.most, self.reuse = settings, most, reuse
         self._check = check
         self._free: list[World] = []
         self._taken = 0
@@ -67,13 +75,16 @@ class Pool:
             raise
 
     def give_back(self, world: World) -> None:
-        """The episode of this world is over."""
-        with self._lock:
-            self._taken -= 1
-            if not world.broken:
-                self._free.append(world)
-                return
-        world.close()
+        """The episode of this world is over. Where nobody may have it again, it ends before its place is free."""
+        kept = not world.broken and (self.reuse or not world.used)
+        try:
+            if not kept:
+                world.close()
+        finally:
+            with self._lock:
+                self._taken -= 1
+                if kept:
+                    self._free.append(world)
 
     def close(self) -> None:
         """End the worlds that no episode has."""

@@ -8,7 +8,6 @@ folder `new_examples`. The files are the user's own: their set-up commands run i
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,10 @@ from typing import Any
 
 from rlanything.core.errors import UserError
 from rlanything.core.printable import one_line
+from rlanything.files.reader import FileError, parse, read_bytes
 
-LARGEST = 2**20
-"""Bytes of a file."""
+MOST_MB = 1
+"""Megabytes of a file."""
 EXTENSION = ("task_template", "evaluator_list", "current_task")
 
 
@@ -30,7 +30,7 @@ class TaskFileError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """One task. app: its application; digest: sha256 of the file; content: the JSON object in it."""
+    """One task. app: its application; digest: sha256 of the bytes that `content`, the JSON object, was read from."""
 
     app: str
     name: str
@@ -61,7 +61,7 @@ def root(named: str) -> Path:
 
 def index(folder: Path, named: str) -> dict[str, list[str]]:
     """Application -> ids of its tasks, in the order of the index. Raises `TaskFileError`."""
-    found = _object(folder / named)
+    found, _ = _object(folder / named)
     for app, names in found.items():
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or not _plain(app):
             raise TaskFileError(f"{folder / named}: {one_line(app)!r} has no list of ids")
@@ -75,12 +75,12 @@ def read(folder: Path, app: str, name: str) -> TaskFile:
     path = folder / app / f"{name}.json"
     if not _plain(name):
         raise TaskFileError(f"{folder}: {one_line(name)!r} is no id of a task")
-    content = _object(path)
+    content, digest = _object(path)
     if content.get("id") != name:
         raise TaskFileError(f"{path}: its id is {one_line(repr(content.get('id')))[:80]}")
     if reason := flaw(content):
         raise TaskFileError(f"{path}: {reason}")
-    return TaskFile(app, name, hashlib.sha256(path.read_bytes()).hexdigest(), content)
+    return TaskFile(app, name, digest, content)
 
 
 def read_all(folder: Path, names: Mapping[str, Sequence[str]]) -> list[TaskFile]:
@@ -109,18 +109,19 @@ def flaw(content: Mapping[str, Any]) -> str:
     return "" if all(isinstance(one, dict) for one in evaluators.values()) else "an evaluator is no object"
 
 
-def _object(path: Path) -> dict[str, Any]:
+def _object(path: Path) -> tuple[dict[str, Any], str]:
+    """(the JSON object in a file, the sha256 of its bytes), of one reading. Raises `TaskFileError`."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise TaskFileError(f"{path}: larger than {LARGEST} bytes")
-        found = json.loads(path.read_bytes())
-    except OSError as error:
-        raise TaskFileError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise TaskFileError(f"{path}: no JSON") from None
+        data = read_bytes(path, MOST_MB)
+    except FileError as error:
+        raise TaskFileError(str(error)) from None
+    try:
+        found = parse(data)
+    except FileError as error:
+        raise TaskFileError(f"{path}: {error}") from None
     if not isinstance(found, dict):
         raise TaskFileError(f"{path}: no JSON object")
-    return found
+    return found, hashlib.sha256(data).hexdigest()
 
 
 def _plain(name: str) -> bool:

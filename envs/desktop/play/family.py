@@ -34,6 +34,8 @@ class WorldFamily(ABC):
     """
 
     name: str
+    reuse = True
+    """Whether a world has one episode after the other: its `reset` undoes all that the last one did."""
 
     def __init__(
         self, observe: str, screen: Sequence[int], worlds: int, start: float, timeout: float
@@ -69,7 +71,7 @@ class WorldFamily(ABC):
             settings = Settings(
                 tuple(self._command()), *self._times, pictures=self.pictures, trees=self._trees
             )
-            self._made = Pool(settings, self.most_open, self._check)
+            self._made = Pool(settings, self.most_open, self._check, reuse=self.reuse)
         return self._made
 
     def splits(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ class DesktopFamily(WorldFamily):
     """
 
     name = ENV
+    reuse = False  # an agent may change what the window manager and the X server have in memory
 
     def __init__(
         self,

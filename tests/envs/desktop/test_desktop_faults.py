@@ -93,9 +93,8 @@ def test_an_application_that_the_agent_closes_or_kills_is_the_agents_own_doing(d
     assert "mousepad" not in environment.step("wait").observation.text.lower()
     result = environment.step("done")
     assert (result.done, result.success) == (True, False)
-    world = environment._world
+    assert not environment._world.broken
     environment.close()
-    assert not world.broken
 
 
 @pytest.mark.long
@@ -205,22 +204,20 @@ def test_signs_that_xml_does_not_have_leave_the_tree_readable(desktop):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["Xvfb", "dbus-daemon", "openbox"])
-def test_a_desktop_without_one_of_its_servers_is_replaced(desktop, name):
-    environment = desktop.environment()
-    environment.reset(small_task("terminal-make", "evaluator1"), 0)
-    world = environment._world
-    for process in psutil.Process(world._lines._process.pid).children(recursive=True):
+def test_a_desktop_without_one_of_its_servers_costs_its_episode_alone(desktop, name):
+    environment, made = desktop.environment(), small_task("terminal-make", "evaluator1")
+    environment.reset(made, 0)
+    for process in psutil.Process(environment._world._lines._process.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # it ended with the one before it
             if process.name() == name:
                 process.kill()
                 while process.status() != psutil.STATUS_ZOMBIE:
                     time.sleep(0.01)
-    environment.close()  # an agent that leaves this behind has ended its episode
-    assert not world.broken
-    environment.reset(small_task("terminal-make", "evaluator1"), 0)
-    assert world.broken
-    assert environment._world is not world
+    with pytest.raises(WorldError) as caught:
+        environment.step("wait")
+    assert not isinstance(caught.value, TaskFailed)
     environment.close()
+    assert solved(desktop, made)
 
 
 @pytest.mark.long
@@ -243,7 +240,7 @@ def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread
 
 
 @pytest.mark.long
-def test_a_desktop_that_is_killed_costs_one_episode(desktop):
+def test_a_desktop_that_is_killed_costs_its_episode_alone(desktop):
     environment = desktop.environment()
     environment.reset(small_task("terminal-make", "evaluator1"), 0)
     for process in psutil.Process(environment._world._lines._process.pid).children(recursive=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import pairwise
 from statistics import median
 
 import pytest
@@ -172,6 +173,42 @@ def test_a_reset_leaves_nothing_and_shows_the_same(desktop):
     desktop._pool.give_back(world)
 
 
+KEYS = '<keyboard><keybind key="e"><action name="Close"/></keybind></keyboard>'
+SETTINGS = f'<openbox_config xmlns="http://openbox.org/3.4/rc">{KEYS}</openbox_config>'
+SPOILING = (
+    "mkdir -p $XDG_CONFIG_HOME/openbox",
+    f"echo '{SETTINGS}' > $XDG_CONFIG_HOME/openbox/rc.xml",
+    "openbox --reconfigure",
+)
+"""From then on the letter e closes the window. To remove files and to end programs does not undo that."""
+
+
+@pytest.mark.long
+def test_what_an_agent_tells_the_window_manager_ends_with_its_episode(desktop):
+    environment = desktop.environment()
+    environment.reset(small_task("terminal-make", "evaluator1"), 0)
+    for command in SPOILING:
+        environment.step(f"type 0 {command}")
+        environment.step("press enter")
+    environment.step("wait")
+    assert environment.step("type 0 bee").observation.text == 'You typed "bee".', "nothing is shown any more"
+    environment.close()
+    assert [solved(desktop, small_task("editor-add-line", "evaluator1")) for _ in range(2)] == [True, True]
+
+
+@pytest.mark.long
+def test_each_episode_has_a_desktop_of_its_own_that_shows_the_same(desktop):
+    environment, made = desktop.environment(), small_task("editor-add-line", "evaluator1")
+    worlds, shown = [], []
+    for _ in range(2):
+        shown.append(environment.reset(made, 0))
+        worlds.append(environment._world)
+    environment.close()
+    assert worlds[0] is not worlds[1]
+    assert all(world.broken for world in worlds)
+    assert shown[0] == shown[1]
+
+
 @pytest.mark.long
 def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
     nasty = "$(touch x); `id` %s {0} && rm -rf ~ 'q' \"d\" <b> \\n"
@@ -212,19 +249,24 @@ def test_a_screen_has_the_size_that_is_declared(desktop):
 
 
 @pytest.mark.slow
-def test_the_time_of_a_reset_and_a_step(desktop):
-    world = desktop._pool.take()
+def test_the_time_of_a_start_a_reset_a_step_and_an_end(desktop):
     editor = {"launch": ["mousepad", "a.txt"], "files": {"a.txt": "x\n"}, "checks": []}
-    resets, steps = [], []
+    times = []
     for _ in range(5):
-        started = time.monotonic()
+        clock = [time.monotonic()]
+        world = desktop._pool.take(fresh=True)
+        clock.append(time.monotonic())
         world.reset(editor, 0)
-        resets.append(time.monotonic() - started)
-        started = time.monotonic()
+        clock.append(time.monotonic())
         world.step([{"action_type": "PRESS", "key": "a"}])
-        steps.append(time.monotonic() - started)
-    desktop._pool.give_back(world)
+        clock.append(time.monotonic())
+        desktop._pool.give_back(world)
+        clock.append(time.monotonic())
+        times.append([later - earlier for earlier, later in pairwise(clock)])
+    start, reset, step, end = map(median, zip(*times, strict=True))
     load = os.getloadavg()[0]
-    print(f"reset {median(resets):.2f} s, step {median(steps):.2f} s, load average {load:.0f}")
+    print(
+        f"start {start:.2f} s, reset {reset:.2f} s, step {step:.2f} s, end {end:.2f} s, load average {load:.1f}"
+    )
     if load < (os.cpu_count() or 1):  # a machine that does something else as well says nothing
-        assert median(resets) < 1.0
+        assert start + reset + end < 2.0

@@ -160,6 +160,33 @@ def test_the_pool_gives_no_more_worlds_than_there_are():
     world.close()
 
 
+def test_a_pool_whose_worlds_are_not_used_again_ends_each_with_its_episode():
+    pool = Pool(settings(ok('{"tree": "<a/>"}'), pictures=False), 1, reuse=False)
+    pool.ready()
+    waiting = pool.take()
+    pool.give_back(waiting)
+    environment = DesktopEnvironment(pool, lambda _: {})
+    worlds = []
+    for _ in range(3):
+        environment.reset(Task("desktop", "Do it.", {}), 0)
+        worlds.append(environment._world)
+    environment.close()
+    assert worlds[0] is waiting, "nobody had an episode in it"
+    assert len(set(worlds)) == pool.starts == 3
+    assert all(world.broken for world in worlds)
+    assert (pool._free, pool._taken) == ([], 0)
+
+
+def test_a_world_has_ended_before_its_place_is_free(monkeypatch):
+    pool, taken = Pool(settings(), 1, reuse=False), []
+    world = pool.take()
+    world.used = True
+    close = World.close
+    monkeypatch.setattr(World, "close", lambda self: (taken.append(pool._taken), close(self)))
+    pool.give_back(world)
+    assert (taken, pool._taken) == ([1], 0)
+
+
 @pytest.mark.parametrize(
     ("said", "score"), [("1" + "0" * 400, 1.0), ("-" + "1" * 400, 0.0), ("0.25", 0.25), ("true", 1.0)]
 )

@@ -80,6 +80,7 @@ class Desktop:
     def reset(self, task: dict[str, Any]) -> None:
         """End the last application, empty the home, write the files and start the application.
 
+        What the servers have in memory stays. So an episode of an agent has a desktop of its own (`DesktopFamily`).
         Raises `BadTask` for what no desktop can do. Any other exception says that this desktop does not work.
         """
         self.check_running()

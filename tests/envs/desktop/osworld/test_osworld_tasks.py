@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
+import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from desktop_cases import content, extended, family
@@ -11,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.desktop import rewording
-from envs.desktop.osworld.files import TaskFileError
+from envs.desktop.osworld.files import TaskFileError, read
 from envs.desktop.osworld.tasks import task_file, templates
-from rlanything.core.types import InvalidProposal, Task
+from rlanything.core.types import InvalidProposal, Json, Task
+from rlanything.files.reader import parse
 
 
 def test_splits_are_those_of_the_paper(made):
@@ -140,12 +145,34 @@ def test_a_wrong_argument_is_named(files, more, message):
         family(files, **more)
 
 
+def replaced(folder: Path, make: Callable[[Path], object], name: str = "examples/os/e1.json") -> None:
+    """Put something else in the place of a file."""
+    (folder / name).unlink()
+    make(folder / name)
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda f: (f / "examples" / "os" / "e1.json").unlink(), "No such file"),
-        (lambda f: (f / "examples" / "os" / "e1.json").write_text("{"), "no JSON"),
-        (lambda f: (f / "examples" / "os" / "e1.json").write_text("[]"), "no JSON object"),
+        (lambda f: replaced(f, lambda file: file.write_text("{")), r"e1\.json: not JSON \("),
+        (
+            lambda f: replaced(f, lambda file: file.write_bytes(b"\xff")),
+            r"e1\.json: not JSON \(byte 0 is not",
+        ),
+        (
+            lambda f: replaced(f, lambda file: file.write_text("[" * 10**5)),
+            r"e1\.json: not JSON that can be read",
+        ),
+        (lambda f: replaced(f, lambda file: file.write_text("[]")), r"e1\.json: no JSON object"),
+        (
+            lambda f: replaced(f, lambda file: file.write_text(" " * 2**20 + json.dumps(extended("e1")))),
+            r"e1\.json: it holds more than 1 MB",
+        ),
+        (lambda f: replaced(f, os.mkfifo), r"e1\.json: no regular file, but a pipe"),
+        (lambda f: replaced(f, lambda file: file.symlink_to("/dev/zero")), r"e1\.json: no regular file"),
+        (lambda f: replaced(f, Path.mkdir), r"e1\.json: a directory"),
+        (lambda f: replaced(f, os.mkfifo, "test_nogdrive.json"), r"test_nogdrive\.json: no regular file"),
         (
             lambda f: (f / "examples" / "os" / "e1.json").write_text(json.dumps(extended("e2"))),
             "its id is 'e2'",
@@ -177,6 +204,21 @@ def test_a_damaged_file_is_named(files, damage, message):
     damage(files)
     with pytest.raises(TaskFileError, match=message):
         family(files).make("in_domain", 1, 0)
+
+
+def test_the_digest_of_a_task_is_that_of_the_bytes_that_were_parsed(files, monkeypatch):
+    """Also where the file changes at that moment: it is read once."""
+    path = files / "examples" / "os" / "e1.json"
+    first = path.read_bytes()
+
+    def changed(read: bytes) -> Json:
+        path.write_text("changed")
+        return parse(read)
+
+    monkeypatch.setattr("envs.desktop.osworld.files.parse", changed)
+    found = read(files / "examples", "os", "e1")
+    assert found.content == json.loads(first)
+    assert found.digest == hashlib.sha256(first).hexdigest()
 
 
 @pytest.mark.parametrize(
