@@ -153,7 +153,7 @@ def test_a_file_is_read_in_parts_of_rows_and_of_bytes(honest, monkeypatch):
 def test_a_task_larger_than_the_limit_is_refused_also_where_no_other_is(honest, monkeypatch):
     forged(honest, in_row(3, 1, "metadata", pl.lit('{"a":"' + "x" * 2_000_000 + '"}')))
     require(honest)
-    monkeypatch.setattr(reader, "MOST_MB", 1)
+    monkeypatch.setattr(reader.require_fits, "__defaults__", (1,))  # megabytes
     with pytest.raises(TaskBufferError, match=r"out\.parquet: it holds more than 1 MB; RLANYTHING_MOST_MB"):
         read_table(honest)
 

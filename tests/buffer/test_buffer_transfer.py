@@ -129,7 +129,7 @@ def test_a_parquet_file_that_unpacks_to_more_than_the_limit_is_refused(here, col
         here / "bomb.parquet", metadata=pl.read_parquet_metadata(here / "small.parquet")
     )
     assert (here / "bomb.parquet").stat().st_size < 100_000
-    monkeypatch.setattr(reader, "MOST_MB", 1)
+    monkeypatch.setattr(reader.require_fits, "__defaults__", (1,))  # megabytes
     read_parquet(here / "small.parquet")
     with pytest.raises(TaskBufferError, match=r"bomb\.parquet: .*RLANYTHING_MOST_MB"):
         read_parquet(here / "bomb.parquet")
