@@ -93,6 +93,8 @@ def read_json(path: Path, advice: str = "") -> Json:
     """The JSON value in a file. Raises `FileError`, whose message ends with what to do (`advice`)."""
     try:
         return parse(read_bytes(path))
+    except TooLargeError as error:
+        raise TooLargeError(str(_placed(error, path))) from None
     except FileError as error:
         raise FileError(f"{_placed(error, path)}{advice and f'; {advice}'}") from None
 

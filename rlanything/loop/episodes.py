@@ -20,6 +20,8 @@ from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, Task
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
 
+HERE = (UserError, MachineError)
+"""Errors of a family that say that no episode can run here. They end the run."""
 AGAIN_S = 5.0
 """Seconds after which a block whose time is over, and which goes on, is told so again."""
 OTHERWISE = (
@@ -107,11 +109,11 @@ class LocalHost:
         if isinstance(self.family, Prepares):
             starting = [(move.task, move.seed) for move in moves if not move.actions]
             if starting:
-                _ahead(lambda: self.family.prepare(starting), moves)
+                _ahead(lambda: self.family.prepare(starting))
         if isinstance(self.family, Prefetches):
             acting = [(move.task, move.actions[-1]) for move in moves if move.actions]
             if acting:
-                _ahead(lambda: self.family.prefetch(acting), moves)
+                _ahead(lambda: self.family.prefetch(acting))
         played = [self._play(move) for move in moves]
         if isinstance(self.family, JudgesAtLimit):
             self._judge(self.family, [move for move in moves if move.last])
@@ -162,7 +164,7 @@ class LocalHost:
         def ask() -> None:
             verdicts.extend(family.verdicts([found.environment for found in reached]))
 
-        status, error = _guarded(ask, sum(found.move.timeout_s for found in reached))
+        status, error = _guarded(ask, sum(found.move.timeout_s for found in reached), through=HERE)
         if status is not None:
             for found in reached:
                 found.played = Played(found.played.observation, status, error=error)
@@ -233,11 +235,18 @@ def _readable(observation: Observation) -> Observation:
     return observation
 
 
-def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None, str]:
-    """Call environment code. What it raises becomes a status and an error; (None, '') where it raises nothing."""
+def _guarded(
+    call: Callable[[], None], timeout_s: float, through: tuple[type[Exception], ...] = ()
+) -> tuple[Status | None, str]:
+    """Call environment code. What it raises becomes a status and an error; (None, '') where it raises nothing.
+
+    through: errors that are raised all the same.
+    """
     try:
         with deadline(timeout_s):
             call()
+    except through:
+        raise
     except TimeoutError as error:
         return Status.TIMEOUT, str(error) or "no answer in time"  # a library may say nothing
     except Exception as error:  # an environment's exception is an error of its episode, not of the run
@@ -245,15 +254,14 @@ def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None,
     return None, ""
 
 
-def _ahead(call: Callable[[], None], moves: Sequence[Move]) -> None:
-    """Let a family work ahead for some moves. What fails here fails again, in the episode that it is for.
+def _ahead(call: Callable[[], None]) -> None:
+    """Let a family work ahead. What fails here fails again, in the episode that it is for.
 
-    Raises `UserError` and `MachineError`: they say that no episode can run here.
+    The family limits the time: it may do the whole work of many episodes here. Raises `HERE`.
     """
     try:
-        with deadline(sum(move.timeout_s for move in moves)):
-            call()
-    except (UserError, MachineError):
+        call()
+    except HERE:
         raise
     except Exception:
         return

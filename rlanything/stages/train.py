@@ -34,6 +34,7 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
         _run(config, root, arm)
         return
     takers = [name for name, other in config.arms.items() if other.reward_from == arm]
+    # The lock of an exam names its model and not the arm that it examines, so no exam may run.
     apart = [*BEFORE_TRAINING, LABEL, f"{EXAM}*", *(of_arm(EVALUATE, name) for name in (arm, *takers))]
     apart += [of_arm(TRAIN, name) for name in (*takers, *([source] if source else []))]
     with locks.stage(root, of_arm(TRAIN, arm), root / "runs", apart=apart):

@@ -50,7 +50,6 @@ def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], l
     seen: dict[Json, str] = {}
     held = 0
     for place, data in _merged(path):
-        require_fits(path, held, MOST_MB)
         try:
             if isinstance(data, FormatError):
                 raise data
@@ -61,6 +60,7 @@ def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], l
             problems.append(problem)
         except (FormatError, ProblemError) as error:
             refused.append(f"{place}: {error}")
+        require_fits(path, held, MOST_MB)
     if refused and not skip:
         more = f"\n... and {len(refused) - MOST_REFUSED} more" if len(refused) > MOST_REFUSED else ""
         raise FormatError("\n".join(refused[:MOST_REFUSED]) + more)

@@ -148,8 +148,8 @@ def _allowed(job: Job, opened: bool) -> float:
     opened: whether the worker has its episodes open. Another one plays them from their start.
     """
     moves = [move for move in job.part if isinstance(move, Move)]
-    # The last move of an episode may be followed by a verdict.
-    calls = [move.timeout_s * ((1 if opened else len(move.actions) + 1) + move.last) for move in moves]
+    # The last move of an episode may be followed by verdicts, which are made together and then asked for.
+    calls = [move.timeout_s * ((1 if opened else len(move.actions) + 1) + 2 * move.last) for move in moves]
     return sum(calls) - max((move.timeout_s for move in moves), default=0.0)
 
 

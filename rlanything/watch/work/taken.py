@@ -119,11 +119,10 @@ class _Reader(threading.Thread):
         """See the class."""
         try:
             self._show()
-        except (
-            Exception
-        ):  # the terminal is gone; if nobody emptied the pipe, whoever prints would wait for ever
-            while self._take() is not None:
-                pass
+        except Exception:  # if nobody emptied the pipe, whoever prints would wait for ever
+            while (data := self._take()) is not None:
+                with suppress(OSError):  # the terminal may be gone
+                    os.write(self._console.file.fileno(), data)
 
     def _show(self) -> None:
         console, no = self._console, False  # what this process prints leads into the pipe by itself

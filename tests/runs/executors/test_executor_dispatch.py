@@ -251,7 +251,7 @@ def move(actions: int, timeout_s: float = 10.0, *, last: bool = False) -> Move:
         ([move(5)], False, 50),
         ([move(0)] * 4, False, 30),
         ([move(3), move(7)], True, 10),
-        ([move(3, last=True)], True, 10),  # the move, and the verdict on the episode
+        ([move(3, last=True)], True, 20),  # the move, the verdicts, and the one on the episode
     ],
 )
 def test_a_job_may_take_as_long_as_all_of_its_calls(moves, opened, allowed):
