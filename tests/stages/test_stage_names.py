@@ -7,10 +7,16 @@ import re
 from fnmatch import fnmatch
 from pathlib import Path
 
+import pytest
+
 import rlanything
 from rlanything import stages
+from rlanything.config import parse
+from rlanything.core.errors import ConfigError
 from rlanything.files import locks
+from rlanything.planning import compose
 from rlanything.stages.declared import STAGES
+from rlanything.stages.train import train_arm
 
 NAMES = (stages.TASKS, stages.BOOTSTRAP, stages.TRAIN, stages.LABEL, stages.EVALUATE, stages.REPORT)
 
@@ -43,13 +49,11 @@ def test_no_other_module_lists_the_stages_or_writes_their_commands():
     assert [str(path) for path in files if written.search(path.read_text())] == []
 
 
-def kept_apart(module: str) -> set[str]:
-    """What a stage names as what must not run beside it, as its source writes it."""
-    tree = ast.parse((Path(rlanything.__file__).parent / module).read_text())
-    return {name.id for name in ast.walk(tree) if isinstance(name, ast.Name)}
-
-
-def test_labels_exams_and_trainings_keep_each_other_apart():
-    """A judge may be a checkpoint of a run, which a training replaces when it ends. Each side must say so."""
-    assert {"LABEL", "EXAM"} <= kept_apart("stages/train.py")
-    assert "TRAIN" in kept_apart("stages/label.py") & kept_apart("exams/answering.py")
+@pytest.mark.parametrize("command", [stages.LABEL, f"{stages.EXAM} answer --model mine"])
+def test_no_training_begins_beside_labels_and_exams(tmp_path, command):
+    """A judge, or what is examined, may be a checkpoint of a run, which a training replaces when it ends."""
+    config = parse(compose.compose(["scale=smoke"], Path(rlanything.__file__).parents[1]))
+    refusal = pytest.raises(ConfigError, match="`rlanything train --arm full` cannot run beside")
+    with locks.stage(tmp_path, command), refusal:
+        train_arm(config, tmp_path, "full")
+    assert not (tmp_path / "runs" / "full").exists()
