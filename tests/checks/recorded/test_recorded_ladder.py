@@ -199,7 +199,7 @@ def test_what_errors_that_all_tests_share_cost_in_the_ladder_of_written_tests():
     for text in (
         f"they cost {above(alone, shared, 'in_domain').format('points more than independent ones in-domain ')}, "
         f"and {above(alone, shared, 'out_of_domain').format('out-of-domain ')}",
-        f"that costs {above('oracle_100', alone, 'in_domain').format('points in-domain ')} and "
+        f"That costs {above('oracle_100', alone, 'in_domain').format('points in-domain ')} and "
         f"{above('oracle_100', alone, 'out_of_domain').format('out-of-domain ')}",
         f"`policy` is {above('policy', shared, 'in_domain').format('points above the tests with shared errors ')}",
         f"Perfect tests are {above('oracle_100', 'policy', 'in_domain').format('points above it ')}",
