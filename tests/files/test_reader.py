@@ -121,6 +121,17 @@ def test_a_reward_panel_may_be_larger_and_to_make_it_again_is_no_advice_where_it
         read_panel(path, "rlanything bootstrap")
 
 
+def test_to_make_a_file_again_is_advice_for_what_is_damaged_alone(tmp_path, monkeypatch):
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps({"text": "x" * (2 << 20)}))
+    monkeypatch.setattr(reader.read_bytes, "__defaults__", (1,))  # megabytes
+    with pytest.raises(TooLargeError, match="raises the limit$"):
+        read_object(path, "make it again")
+    path.write_text("{")
+    with pytest.raises(FileError, match="not JSON.*; make it again$"):
+        read_object(path, "make it again")
+
+
 @pytest.mark.parametrize("depth", [201, 990, 100_000])
 @pytest.mark.parametrize("pair", ["[]", "{}"])
 def test_json_that_is_too_deep_is_refused_with_its_line(tmp_path, depth, pair):
