@@ -125,10 +125,10 @@ def test_to_make_a_file_again_is_advice_for_what_is_damaged_alone(tmp_path, monk
     path = tmp_path / "large.json"
     path.write_text(json.dumps({"text": "x" * (2 << 20)}))
     monkeypatch.setattr(reader.read_bytes, "__defaults__", (1,))  # megabytes
-    with pytest.raises(TooLargeError, match="raises the limit$"):
+    with pytest.raises(TooLargeError, match=r"raises the limit$"):
         read_object(path, "make it again")
     path.write_text("{")
-    with pytest.raises(FileError, match="not JSON.*; make it again$"):
+    with pytest.raises(FileError, match=r"not JSON.*; make it again$"):
         read_object(path, "make it again")
 
 
