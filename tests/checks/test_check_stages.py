@@ -29,6 +29,7 @@ DECLARED = {
     "table1": "study",
     "table1_fit": "study",
     "paper_start": "study",
+    "paper_start_mixed": "study",
     "arms_fit": "study",
     "votes_apart": "study",
     "long": "study",
