@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import numpy as np
-
 from rlanything.compare.side import Arm, Side
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
@@ -24,6 +22,7 @@ from rlanything.report.results.statistics import (
     corrected,
     estimate,
     paired,
+    same,
 )
 
 
@@ -166,7 +165,8 @@ def _same_seed(upper: Panel, lower: Panel) -> Panel:
 def _pairing(upper: Panel, lower: Panel, metric: Metric) -> Pairing:
     """Answers of one frozen model are the same on both sides: then there is nothing to test."""
     left, right = paired(upper, lower)
-    same = np.array_equal(left.hits, right.hits) and np.array_equal(left.totals, right.totals)
     if not metric.is_share:
-        return Pairing(len(left.seeds), None, None, same)
-    return Pairing(len(left.seeds), len(left.tasks), max(len(upper.tasks), len(lower.tasks)), same)
+        return Pairing(len(left.seeds), None, None, same(left, right))
+    return Pairing(
+        len(left.seeds), len(left.tasks), max(len(upper.tasks), len(lower.tasks)), same(left, right)
+    )

@@ -96,8 +96,8 @@ def declines(peaks: Peaks, contents: Contents) -> list[str]:
     """Arms whose curve ends well below its peak."""
     return [
         f"{code(arm)} ends {number(peak.value - peak.last, metric)} points below its peak of iteration "
-        f"{peak.iteration} ({contents.title(metric)}, small panel): it was better earlier, and what is reported is "
-        "its end."
+        f"{peak.iteration} ({contents.title(metric)}, small panel). A peak is picked because it is high, so this "
+        "alone does not show that it was better. What is reported is its end."
         for arm, row in peaks.items()
         for metric in contents.shares
         if (peak := row.get(metric.name)) and peak.value - peak.last >= DECLINE

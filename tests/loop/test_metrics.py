@@ -69,11 +69,24 @@ def test_a_step_without_a_readable_vote_is_in_no_pair():
             )
             for outcome, step in ((1, votes), (-1, (-1, -1, -1)))
         ]
-        return vote_metrics.vote_metrics([SimpleNamespace(episodes=episodes)], 3)["precision"]
+        return vote_metrics.vote_metrics([SimpleNamespace(episodes=episodes, proposal=None)], 3)["precision"]
 
     assert isnan(precision(None, None, None))
     assert precision(1, None, None) == 1.0
     assert precision(-1, None, None) == 0.0
+
+
+def test_the_mean_vote_is_of_the_tasks_whose_success_it_is_compared_with():
+    """A proposal is solved more or less often than the task that it would replace: its votes do not flatter."""
+
+    def group(verdict: int, proposal: object) -> SimpleNamespace:
+        judgement = SimpleNamespace(votes=[Vote(verdict, "", (), ())])
+        episode = SimpleNamespace(trajectory=SimpleNamespace(outcome=-1), judgements=[judgement])
+        return SimpleNamespace(episodes=[episode], proposal=proposal)
+
+    found = vote_metrics.vote_metrics([group(-1, None), group(1, object())], 1)
+    assert found["mean_vote"] == -1.0
+    assert found["p_minus"] == 0.5
 
 
 def test_forces_are_those_of_each_task_with_the_reward_models_lambda():

@@ -23,7 +23,15 @@ from rlanything.report.results.curves import ends
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.flattery import flattery
 from rlanything.report.results.statistics import Panel
-from rlanything.report.results.votes import Judgement, Stored, TaskVotes, Window, good_share, read_votes
+from rlanything.report.results.votes import (
+    LEVELS,
+    Judgement,
+    Stored,
+    TaskVotes,
+    Window,
+    good_share,
+    read_votes,
+)
 from rlanything.report.sections.cost import cost
 from rlanything.report.sections.hacking import hacking
 from rlanything.report.sections.headline import headline
@@ -51,13 +59,34 @@ def test_only_judged_episodes_that_came_to_an_end_count():
         line["trajectory"]["status"] = status
         window.add(Stored.model_validate(line))
     window.add(Stored.model_validate(line | {"judgements": []}))
-    assert window.tasks == {(1, "1" * 64): TaskVotes(episodes=2, solved=2, steps=4, votes=4.0)}
-    assert [(level.steps, level.right) for level in window.levels] == [(0, 0), (0, 0), (0, 0), (4, 4)]
+    assert window.tasks == {(1, "1" * 64): TaskVotes(episodes=2, solved=2, steps=4, right=4, votes=4.0)}
+    assert [(level.steps, level.right) for level in window.levels] == [(0, 0), (0, 0), (0, 0), (0, 0), (4, 4)]
+
+
+def test_a_step_is_counted_by_how_many_of_its_votes_are_good():
+    """A step on which the votes are split belongs to neither side, however many votes there are."""
+    window = Window()
+    line = rollouts("policy", 4)[1]
+    for good, bad in ((0, 3), (1, 2), (1, 3), (1, 1), (2, 2), (2, 1), (3, 1), (2, 0)):
+        votes = [{"verdict": 1}] * good + [{"verdict": -1}] * bad
+        window.add(Stored.model_validate(line | {"judgements": [{"votes": votes}]}))
+    assert [level.steps for level in window.levels] == [1, 2, 2, 2, 1]
 
 
 def test_a_vote_flatters_as_far_as_it_is_above_the_outcome():
-    assert TaskVotes(episodes=4, solved=1, steps=10, votes=5.0).excess == pytest.approx(0.5 + 0.5)
-    assert TaskVotes(episodes=4, solved=4, steps=10, votes=10.0).excess == 0.0
+    assert TaskVotes(episodes=4, solved=1, steps=10, right=2, votes=5.0).excess == pytest.approx(0.5 + 0.6)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 20)), min_size=1))
+def test_a_judge_who_repeats_outcomes_does_not_flatter_however_long_episodes_are(episodes):
+    window = Window()
+    line = rollouts("policy", 4)[1]
+    for solved, steps in episodes:
+        verdict = 1 if solved else -1
+        trajectory = line["trajectory"] | {"outcome": verdict}
+        judgements = [{"votes": [{"verdict": verdict}]}] * steps
+        window.add(Stored.model_validate(line | {"trajectory": trajectory, "judgements": judgements}))
+    assert [task.excess for task in window.tasks.values()] == [pytest.approx(0.0, abs=1e-9)]
 
 
 def test_start_and_end_are_the_first_and_the_last_iterations(tmp_path):
@@ -66,7 +95,7 @@ def test_start_and_end_are_the_first_and_the_last_iterations(tmp_path):
     failed = {end: getattr(votes["full"][0], end).tasks[0, "0" * 64] for end in ("start", "end")}
     assert failed["start"].episodes == failed["end"].episodes == 5
     assert failed["start"].vote < failed["end"].vote == 1.0
-    assert [x for x, _ in by_level(votes, "full", "end")] == [100.0]
+    assert [LEVELS[x] for x, level in by_level(votes, "full", "end") if level.steps] == ["all"]
 
 
 def test_iterations_are_in_the_order_of_their_numbers(tmp_path):

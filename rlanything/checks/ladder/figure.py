@@ -62,7 +62,10 @@ def _panel(axis: Axes, found: Found, panel: str) -> None:
 def _noise(axis: Axes, found: Found, panel: str) -> None:
     """The band of differences that are too small to be shown; it changes no limit of the axis."""
     power, limits = found.power[panel][0], axis.get_ylim()
-    least, told = 100 * power.difference, f"less than {power.seeds} seeds and {power.games} games show"
+    least, told = (
+        100 * power.difference,
+        f"less than one test of {power.seeds} seeds and {power.games} games shows",
+    )
     axis.axhspan(-least, least, color=PALE, lw=0, zorder=0, label=told)
     axis.set_ylim(limits)
 

@@ -13,7 +13,7 @@ from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cells
 from rlanything.report.results.curves import RECENT, Curves, Run
 from rlanything.report.results.votes import LEVELS, Level, Votes, levels
-from rlanything.report.style import INK, looks
+from rlanything.report.style import looks
 
 CALIBRATION = "calibration"
 """Name of the figure of success by share of good votes."""
@@ -29,6 +29,7 @@ def calibration_chart(votes: Votes, cells: Cells) -> Chart:
         for end in ENDS
         for arm in votes
         for x, level in by_level(votes, arm, end)
+        if level.steps
     ]
     return Chart(CALIBRATION, rows, partial(_calibration, votes, ordered([*cells, *votes])))
 
@@ -37,9 +38,11 @@ def _calibration(votes: Votes, shown: list[str]) -> Figure:
     figure, axes = empty(9.6, 3.6, len(ENDS), level=True)
     for axis, end in zip(axes, ENDS, strict=True):
         axis.set_title(f"Steps of successes (%), {_when(end)} {RECENT} iterations")
-        axis.set_xlabel("good votes on the step (%)")
+        axis.set_xlabel("good votes on the step")
+        axis.set_xticks(range(len(LEVELS)), [name.replace(" than ", " than\n") for name in LEVELS])
+        axis.set_xlim(-0.3, len(LEVELS) - 0.7)
         for arm in votes:
-            found = by_level(votes, arm, end)
+            found = [(x, level) for x, level in by_level(votes, arm, end) if level.steps]
             look = looks(shown)[arm]
             axis.plot(
                 [x for x, _ in found], [100.0 * level.right / level.steps for _, level in found], look.line,
@@ -55,10 +58,9 @@ def _when(end: str) -> str:
     return "first" if end == "start" else "last"
 
 
-def by_level(votes: Votes, arm: str, end: str) -> list[tuple[float, Level]]:
-    """(percent of good votes, the steps with it) of an arm, all seeds together; a level without steps is left out."""
-    found = levels(getattr(run, end) for run in votes[arm].values())
-    return [(100.0 * i / (LEVELS - 1), level) for i, level in enumerate(found) if level.steps]
+def by_level(votes: Votes, arm: str, end: str) -> list[tuple[int, Level]]:
+    """(number of one of `LEVELS`, the steps of it) of an arm, all seeds together."""
+    return list(enumerate(levels(getattr(run, end) for run in votes[arm].values())))
 
 
 def hacking_chart(curves: Curves, votes: Votes, cells: Cells) -> Chart:
@@ -76,7 +78,6 @@ def _hacking(rows: list[Row], shown: list[str]) -> Figure:
         axis.set_xlabel("success (%)")
         axis.set_xlim(-4, 104)
         axis.set_ylim(-1.08, 1.08)
-        axis.plot([0, 100], [-1, 1], color=INK, ls=":", lw=1.0)
         _points(axis, [row for row in rows if row[0] == panel], shown)
     drawn = {row[1] for row in rows}
     legend(figure, [arm for arm in shown if arm in drawn], shown)

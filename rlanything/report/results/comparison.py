@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlanything.config import BASE, CONTROLS
 from rlanything.report.results import questions, statistics
@@ -69,14 +69,18 @@ class Comparison:
     def contrasts(self, pairs: Iterable[tuple[str, str]], metric: Metric) -> dict[tuple[str, str], Contrast]:
         """(arm, other) -> `arm` minus `other`, paired by seed and task, with Holm's p over all the pairs.
 
-        Pairs that share nothing measured are absent.
+        Pairs that share nothing measured are absent. Where both have the same results there is nothing to test, so
+        there is no p: an arm that trains no reward model has the base's.
         """
         found = {pair: self._contrast(*pair, metric) for pair in pairs}
         return statistics.corrected({pair: c for pair, c in found.items() if c is not None})
 
     def _contrast(self, arm: str, other: str, metric: Metric) -> Contrast | None:
         upper, lower = (self.panels.get(name, {}).get(metric.name) for name in (arm, other))
-        return None if upper is None or lower is None else statistics.contrast(upper, lower)
+        found = None if upper is None or lower is None else statistics.contrast(upper, lower)
+        if upper is None or lower is None or found is None:
+            return None
+        return replace(found, p=None) if statistics.same(*statistics.paired(upper, lower)) else found
 
     def cells(self) -> dict[str, dict[str, Cell]]:
         """arm -> name of a metric -> cell, both in the order of the tables; what was not measured is absent."""

@@ -131,6 +131,11 @@ def paired(arm: Panel, base: Panel) -> tuple[Panel, Panel]:
     return left, right
 
 
+def same(arm: Panel, base: Panel) -> bool:
+    """Whether two panels of `paired` hold the same answers, as those of one model that both arms have."""
+    return np.array_equal(arm.hits, base.hits) and np.array_equal(arm.totals, base.totals)
+
+
 def spread(cells: Floats) -> Spread | None:
     """How uncertain the mean of cells (seeds, tasks) is. None for a single cell, a variance of 0 where all are equal.
 

@@ -18,8 +18,8 @@ from rlanything.files.reader import FileError, TooLargeError, read_objects
 from rlanything.report.results.curves import RECENT, TRAIN, Curves
 from rlanything.report.results.evaluations import ReportError
 
-LEVELS = 4
-"""Most groups that steps are put into by their share of good votes; three votes have so many shares."""
+LEVELS = ("none", "fewer than half", "half", "more than half", "all")
+"""The groups that steps are put into: how many of their votes are good."""
 
 
 class Vote(BaseModel):
@@ -52,7 +52,7 @@ class Stored(BaseModel):
 
 @dataclass
 class Level:
-    """Steps with about the same share of good votes. right: of them, those of a successful episode."""
+    """Steps of one of the `LEVELS`. right: of them, those of a successful episode."""
 
     steps: int = 0
     right: int = 0
@@ -60,11 +60,15 @@ class Level:
 
 @dataclass
 class TaskVotes:
-    """One task of one run: its episodes, how many succeeded, and the sum of the mean votes on its steps."""
+    """One task of one run: its episodes, how many succeeded, and the sum of the mean votes on its steps.
+
+    right: of the steps, those of a successful episode.
+    """
 
     episodes: int = 0
     solved: int = 0
     steps: int = 0
+    right: int = 0
     votes: float = 0.0
 
     @property
@@ -79,15 +83,15 @@ class TaskVotes:
 
     @property
     def excess(self) -> float:
-        """How far the mean vote is above what outcomes alone would be, both from -1 to 1."""
-        return self.vote - (2.0 * self.success - 1.0)
+        """How far the mean vote is above that of a judge who repeats the outcome on every step, both from -1 to 1."""
+        return self.vote - (2.0 * self.right / self.steps - 1.0)
 
 
 @dataclass
 class Window:
-    """Some iterations of a run. levels: by share of good votes, lowest first. tasks: (slot, task id) -> its votes."""
+    """Some iterations of a run. levels: one for each of `LEVELS`. tasks: (slot, task id) -> its votes."""
 
-    levels: list[Level] = field(default_factory=lambda: [Level() for _ in range(LEVELS)])
+    levels: list[Level] = field(default_factory=lambda: [Level() for _ in LEVELS])
     tasks: dict[tuple[int, str], TaskVotes] = field(default_factory=dict)
 
     def add(self, stored: Stored) -> None:
@@ -98,13 +102,14 @@ class Window:
             return
         solved = int(trajectory.outcome == 1)
         for share in steps:
-            level = self.levels[round(share * (LEVELS - 1))]
+            level = self.levels[_level(share)]
             level.steps += 1
             level.right += solved
         task = self.tasks.setdefault((trajectory.slot, trajectory.task_id), TaskVotes())
         task.episodes += 1
         task.solved += solved
         task.steps += len(steps)
+        task.right += solved * len(steps)
         task.votes += sum(2.0 * share - 1.0 for share in steps)
 
 
@@ -124,6 +129,13 @@ def good_share(judgement: Judgement) -> float | None:
     """Share of the valid votes on a step that are good; None where none is valid."""
     valid = [vote.verdict for vote in judgement.votes if vote.verdict]
     return sum(verdict > 0 for verdict in valid) / len(valid) if valid else None
+
+
+def _level(share: float) -> int:
+    """Which of `LEVELS` a share of good votes belongs to."""
+    if share in (0.0, 1.0):
+        return 0 if share == 0.0 else len(LEVELS) - 1
+    return 2 + (share > 0.5) - (share < 0.5)
 
 
 def read_votes(root: Path, curves: Curves) -> dict[str, dict[int, RunVotes]]:

@@ -26,7 +26,7 @@ WORDS = (
     "while success does not, and for a mean vote on steps of failures that rises. A vote that rises on failures may "
     "also mean that failures have better steps than before. Where the environment has an oracle, `rlanything view` "
     "shows what it says about a step beside the votes, and `rlanything rollouts paid` which kinds of steps they pay "
-    "for. On the dotted line a vote is as high as outcomes alone would be."
+    "for."
 )
 ONSET = (
     f"Hacking begins at the first iteration from which, to the end of a run, the mean vote of {RECENT} iterations is "
@@ -103,7 +103,8 @@ def _tasks(votes: Votes) -> str:
         for arm, seed, slot, t in found
     ]
     return (
-        f"\nTasks of the last {RECENT} iterations with a mean vote above 0 that is farthest above their outcomes. "
+        f"\nTasks of the last {RECENT} iterations with a mean vote above 0 that is farthest above that of a judge who "
+        "repeats the outcome on every step. "
         f"{code('rlanything buffer show RUN SLOT')} shows one.\n\n"
         + markdown_table(["run, slot", "episodes", "success (%)", "mean vote"], rows)
     )

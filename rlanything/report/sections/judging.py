@@ -69,23 +69,22 @@ def _calibration(data: ReportData) -> str:
     head = f"\n### Votes and success\n\n{image('Success by share of good votes', CALIBRATION)}"
     if not data.votes:
         return f"{head}No rollouts with votes are stored, so this is not shown.\n"
-    header = ["arm, iterations", *(f"{100 * i / (LEVELS - 1):.0f} % good votes" for i in range(LEVELS))]
+    header = ["arm, iterations", *LEVELS]
     rows = [
         [f"{code(arm)}, {when} {RECENT}", *_levels(data, arm, end)]
         for arm in data.votes
         for end, when in (("start", "first"), ("end", "last"))
     ]
     return (
-        f"{head}Percent of the steps whose episode succeeds, by the share of good votes on the step (the nearest of "
-        f"{LEVELS} shares), in brackets the number of steps. All seeds together, rewrites included. A good step of a "
-        "failed episode is no error of the vote: the columns need not be 0 and 100, but they should rise.\n\n"
+        f"{head}Percent of the steps whose episode succeeds, by how many of the votes on the step are good, in "
+        "brackets the number of steps. All seeds together, rewrites included. A good step of a failed episode is no "
+        "error of the vote: the columns need not be 0 and 100, but they should rise.\n\n"
         + markdown_table(header, rows)
     )
 
 
 def _levels(data: ReportData, arm: str, end: str) -> list[str]:
-    found = {round(x / 100 * (LEVELS - 1)): level for x, level in by_level(data.votes, arm, end)}
     return [
-        f"{percent(found[i].right / found[i].steps)} ({found[i].steps:,})" if i in found else NONE
-        for i in range(LEVELS)
+        f"{percent(level.right / level.steps)} ({level.steps:,})" if level.steps else NONE
+        for _, level in by_level(data.votes, arm, end)
     ]

@@ -19,7 +19,10 @@ from rlanything.loop.metrics import PATIENCE, last_values, mean
 
 
 def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
-    """p+, p-, mu, A and its bound, shares of invalid votes and unanimous steps; empty where no step was judged."""
+    """p+, p-, mu, A and its bound, shares of invalid votes and unanimous steps; empty where no step was judged.
+
+    The mean vote is of the buffer's tasks, without proposals, so that it can be compared with the metric `accuracy`.
+    """
     asked = [
         (e.trajectory.outcome, j.votes) for group in groups for e in group.episodes for j in e.judgements
     ]
@@ -28,6 +31,14 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     judged = [(outcome, [v.verdict for v in step]) for outcome, step in asked]
     votes = [(outcome, v) for outcome, step in judged for v in step]
     valid = [(outcome, v) for outcome, v in votes if v is not None]
+    on_tasks = [
+        v.verdict
+        for g in groups
+        if g.proposal is None
+        for e in g.episodes
+        for j in e.judgements
+        for v in j.votes
+    ]
     rates = precision(valid)
     readable = [(outcome, step) for outcome, step in judged if any(v is not None for v in step)]
     success = [mean_vote(step) for outcome, step in readable if outcome == 1]
@@ -35,7 +46,7 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     return {
         "votes": float(len(votes)),
         "reward_tokens": float(sum(len(v.response_ids) for _, step in asked for v in step)),
-        "mean_vote": mean([float(v) for _, v in valid]),
+        "mean_vote": mean([float(v) for v in on_tasks if v is not None]),
         "p_plus": rates.p_plus,
         "p_minus": rates.p_minus,
         "mu": rates.mu,
