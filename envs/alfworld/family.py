@@ -22,6 +22,7 @@ from envs.alfworld.teacher.expert import HABITS, demonstrate
 from envs.alfworld.teacher.oracle import Oracle, StepLabel
 from envs.settings import chances, int_range, one_of, seconds, shares, some, text
 from envs.splits import DRAWN_AS, FAMILIAR, HELD_OUT, SPLITS
+from rlanything.core.ids import content_id
 from rlanything.core.protocols import Environment
 from rlanything.core.splits import PRACTICE
 from rlanything.core.types import Direction, InvalidProposal, Observation, Task
@@ -151,6 +152,10 @@ class AlfworldFamily:
         if kind in self._held_out:
             raise InvalidProposal(f"task {kind!r} is held out of training (env.held_out)")
         return task
+
+    def exercise(self, task: Task) -> str:
+        """The game, whatever its sentence and whoever wrote that."""
+        return content_id(replace(Game.from_payload(task.payload), annotated=False).payload)
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier, with `scene` where its room allows it.

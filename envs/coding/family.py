@@ -191,6 +191,13 @@ class CodingFamily:
             found = read_problem(problem, reply, max(1, self._rewrite_tests))
         return found.to_task({key: parent.metadata[key] for key in ("split",) if key in parent.metadata})
 
+    def exercise(self, task: Task) -> str:
+        """What the program must do, whatever the problem's tests: a chain in any words, else the statement."""
+        problem = Problem.from_task(task)
+        if _of_the_world(problem):
+            return teacher.chain_of(problem).key
+        return " ".join(problem.statement.split())
+
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
         """Judge all answers of a turn in one batch; episodes and `examine` then find the results."""
         self._results([(Problem.from_task(task), answer) for task, answer in work])

@@ -165,6 +165,15 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class Recognises(Protocol):
+    """A family in which tasks with different ids can be the same exercise, as one game with two sentences."""
+
+    def exercise(self, task: Task) -> str:
+        """What there is to do in the task, whatever its words: equal for tasks that are the same exercise."""
+        ...
+
+
+@runtime_checkable
 class Stored(Protocol):
     """A family whose tasks can be files of the user."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
-from rlanything.core.protocols import TaskFamily
+from rlanything.core.protocols import Recognises, TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal, Proposal, Task
@@ -89,12 +89,21 @@ class Adapter:
         task, reason = self._parsed(parent, reply)
         if task is not None and buffer.had(slot, task.task_id):
             task, reason = None, "the slot already had or refused this task"
+        elif task is not None and self._had_in_other_words(task, buffer, slot):
+            task, reason = None, "the slot already had this task in other words"
         elif task is not None and (other := held.get(task.task_id)) is not None:
             # Draws depend on the task and not on the slot: both slots would have the same rollouts.
             task, reason = None, f"slot {other} has this task, or is offered it now"
         return Proposal(
             slot, way, parent.task_id, acc, critic, prompt, reply or "", seed, iteration, task, reason
         )
+
+    def _had_in_other_words(self, task: Task, buffer: TaskBuffer, slot: int) -> bool:
+        """Whether a version of the slot is the same exercise; what was refused is known by its id only."""
+        if not isinstance(self.family, Recognises):
+            return False
+        exercise = self.family.exercise(task)
+        return any(self.family.exercise(version.task) == exercise for version in buffer.versions(slot))
 
     def _parsed(self, parent: Task, reply: str | None) -> tuple[Task | None, str]:
         if reply is None:

@@ -148,6 +148,24 @@ def test_a_rollout_that_failed_before_its_first_step_is_a_failed_one_for_the_cri
     assert "after 0 steps: the policy's context is full" in found.failures[0].ending
 
 
+def test_a_slot_does_not_get_a_former_task_in_other_words():
+    """Otherwise a slot that goes back and forth between two games would count an accepted task every time."""
+
+    class Knowing(Family):
+        def parse(self, parent, reply):
+            return replace(super().parse(parent, reply), instruction=f"{reply}, as you please")
+
+        def exercise(self, task):
+            return task.instruction.removesuffix(", as you please")
+
+    asking = Asking("level 5", "level 7", attempts=1)
+    asking.adapter.family = Knowing()
+    asking.buffer = TaskBuffer.start([replace(task(5), instruction="level 5"), task(6)])
+    (same,), (other,) = asking.propose(), asking.propose()
+    assert (same.task, same.reason) == (None, "the slot already had this task in other words")
+    assert other.task.instruction == "level 7, as you please"
+
+
 @pytest.mark.parametrize("kind", [EventKind.PROPOSED, EventKind.REJECTED, EventKind.ACCEPTED])
 def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
     asking = Asking("level 7", "level 5", "level 7", attempts=1)

@@ -54,6 +54,19 @@ def first_child(parent: Task) -> Task:
     return next(child for pair in pairs(parent) if (child := parsed(parent, line(parent, *pair))))
 
 
+def test_a_goal_that_is_changed_and_changed_back_is_the_same_exercise(tasks: list[Task]) -> None:
+    """Its sentence is drawn again, so it has another id in some of the games."""
+    again = []
+    for parent in tasks:
+        goal, child = game_of(parent).goal, first_child(parent)
+        back = parsed(child, line(parent, goal.target.lower(), (goal.destination or goal.lamp).lower()))
+        assert TOKENS.exercise(child) != TOKENS.exercise(parent)
+        if back is not None:
+            assert TOKENS.exercise(back) == TOKENS.exercise(parent)
+            again.append(back.task_id == parent.task_id)
+    assert False in again
+
+
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_two_types_change_and_nothing_else(data: st.DataObject, tasks: list[Task]) -> None:

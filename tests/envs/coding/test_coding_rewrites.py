@@ -66,6 +66,16 @@ def test_a_problem_of_the_world_that_is_only_said_again_is_no_rewrite(
             family.parse(parent, reply)
 
 
+def test_a_problem_with_other_tests_or_words_is_the_same_exercise(family: CodingFamily) -> None:
+    steps = (Step(OPERATIONS["add"], 3), Step(OPERATIONS["multiply"], 2))
+    chain, shorter = Chain(Kind.NUMBER, steps), Chain(Kind.NUMBER, steps[:1])
+    reworded = Chain(chain.reads, tuple(replace(step, wording=1) for step in steps))
+    same = [problem_of(of, count).to_task({}) for of in (chain, reworded) for count in (5, 6)]
+    assert len({task.task_id for task in same}) == 4
+    assert len({family.exercise(task) for task in same}) == 1
+    assert family.exercise(problem_of(shorter, 5).to_task({})) != family.exercise(same[0])
+
+
 BAD_REPLIES = [
     ("easier please", "no line 'problem:'"),
     ("problem: Sing.", "a problem begins with"),
