@@ -48,7 +48,8 @@ class JointModule(LightningModule):
     """Policy and reward model under the clipped surrogate.
 
     `reference_policy`, `reference_reward`: frozen models that the KL term compares with (kl_reference=base). None: it
-    compares with the weights at the start of the iteration, whose log-probs are `Row.old`.
+    compares with the weights whose log-probs are `Row.old`: those at the start of the iteration. With `train.staleness`
+    and `importance: recorded`, the policy's are those that sampled, of the iteration before.
     eyes: `policy` and `reward` -> how the model reads pictures; without one it reads text alone.
     Raises `ConfigError` where `gradient_checkpointing` is set for a model that does not support it.
     """

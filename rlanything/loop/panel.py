@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rlanything.core.protocols import JudgesAtLimit, TaskFamily
 from rlanything.core.types import Task, Trajectory
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
@@ -56,13 +57,17 @@ def lengths(tasks: Sequence[Task], played: Sequence[Trajectory]) -> dict[str, li
     return results
 
 
-def success_within(tasks: Sequence[Task], played: Sequence[Trajectory], max_steps: int) -> list[float | None]:
+def success_within(
+    tasks: Sequence[Task], played: Sequence[Trajectory], max_steps: int, family: TaskFamily
+) -> list[float | None]:
     """The success rate that a limit of 1, 2, ... `max_steps` steps would give (Fig. 6b); None where all crashed.
 
-    The policy does not see the limit. So one evaluation gives the rates for all limits up to its own.
+    The policy does not see the limit. So one evaluation gives the rates for all limits up to its own. A family that
+    judges what an episode has reached at the limit would judge earlier with a lower one: None below its own limit.
     """
-    rates = [success_rate(successes(tasks, played, k)) for k in range(1, max_steps + 1)]
-    return [rate if rate == rate else None for rate in rates]
+    lowest = max_steps if isinstance(family, JudgesAtLimit) else 1
+    rates = [success_rate(successes(tasks, played, k)) for k in range(lowest, max_steps + 1)]
+    return [None] * (lowest - 1) + [rate if rate == rate else None for rate in rates]
 
 
 def success_rate(results: Mapping[str, Sequence[int]]) -> float:

@@ -28,5 +28,5 @@ def policy_results(config: Config, layout: Layout, worker: RolloutWorker, run_se
         played = play_panel(worker, tasks, *settings)
         outcomes[name] = successes(tasks, played)
         steps[name] = lengths(tasks, played)
-        within[name] = success_within(tasks, played, evaluate.max_steps)
+        within[name] = success_within(tasks, played, evaluate.max_steps, worker.family)
     return {**outcomes, "episode_steps": steps, "success_within": within}

@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 
 import pytest
-from scripted import chat_model, prompts, read, rollout_worker, task, voting, winning
+from scripted import Family, chat_model, prompts, read, rollout_worker, task, voting, winning
 
 from rlanything.config import JudgeConfig, parse
 from rlanything.core.types import Status, Step, Trajectory
@@ -275,7 +275,7 @@ def test_success_within_k_steps_is_what_a_limit_of_k_would_have_given():
     tasks = [task(0), task(1), task(2, steps=3), task(3, fault="raise in step")]
     script = winning({0: 2, 1: 1, 2: 2, 3: 2})
     played = play_panel(rollout_worker(script), tasks, 5, 2, 0.8, 4)
-    within = success_within(tasks, played, 4)
+    within = success_within(tasks, played, 4, Family())
     assert within == pytest.approx([0, 0.5, 5 / 6, 5 / 6])
     for limit in (1, 2, 3, 4):
         limited = measure_policy(rollout_worker(script), tasks, 5, 2, 0.8, limit)
@@ -283,7 +283,19 @@ def test_success_within_k_steps_is_what_a_limit_of_k_would_have_given():
     assert lengths(tasks, played) == {
         t.task_id: [n, n] if n else [] for t, n in zip(tasks, (2, 2, 3, 0), strict=True)
     }
-    assert success_within(tasks, [], 2) == [None, None]
+    assert success_within(tasks, [], 2, Family()) == [None, None]
+
+
+def test_a_family_that_judges_at_the_limit_says_nothing_about_lower_ones():
+    """An episode that had reached its goal at step 1, and never ended, is judged a success at the limit alone."""
+
+    class AtLimit(Family):
+        def verdicts(self, environments):
+            raise NotImplementedError
+
+    tasks = [task(0), task(1)]
+    played = play_panel(rollout_worker(winning({0: 2, 1: 1})), tasks, 5, 2, 0.8, 4)
+    assert success_within(tasks, played, 4, AtLimit()) == [None, None, None, 0.75]
 
 
 def test_two_policies_meet_the_same_panel_draws():
