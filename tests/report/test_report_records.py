@@ -8,6 +8,7 @@ import re
 import pytest
 from report_cases import config, evaluation, metrics, project, write_evaluation, write_metrics
 
+from rlanything.files import reader
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.curves import read_curves
 from rlanything.report.results.details import read_extras
@@ -72,6 +73,15 @@ def test_a_broken_evaluation_is_named(tmp_path, content, trouble):
     assert str(caught.value).startswith("evaluation/full.json: ")
     assert trouble in str(caught.value)
     assert "dvc repro evaluate" in str(caught.value)
+
+
+def test_an_evaluation_that_is_too_large_is_not_to_be_made_again(tmp_path, monkeypatch):
+    project(tmp_path)
+    path = tmp_path / "evaluation" / "full.json"
+    path.write_text(path.read_text() + " " * (2 << 20))
+    monkeypatch.setattr(reader.read_bytes, "__defaults__", (1,))  # megabytes
+    with pytest.raises(ReportError, match=r"full.json: .* more than 1 MB.*raises the limit$"):
+        read_evaluations(tmp_path, ARMS)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rlanything.config import BASE, BASE_COOLED
 from rlanything.core.errors import UserError
 from rlanything.core.records.forms import first_error
 from rlanything.core.splits import POLICY
-from rlanything.files.reader import FileError, read_json
+from rlanything.files.reader import FileError, TooLargeError, read_json
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evidence import Channels
 from rlanything.report.results.metrics import DECLARED, Metric, named
@@ -80,6 +80,8 @@ def read_evaluation(path: Path, arm: str, advice: str = "") -> dict[str, Panel]:
         panels = {metric.name: _panel(metric, evaluation.seeds) for metric in metrics}
     except ValidationError as error:
         raise broken(path, first_error(error), advice) from None
+    except TooLargeError as error:
+        raise ReportError(str(error)) from None
     except FileError as error:
         raise broken(path, f"not valid JSON ({error})", advice) from None
     except _Damaged as error:
@@ -94,6 +96,8 @@ def read_cooled(root: Path) -> Cooled:
         return Cooled.model_validate(read_json(path))
     except ValidationError as error:
         raise broken(path, first_error(error)) from None
+    except TooLargeError as error:
+        raise ReportError(str(error)) from None
     except FileError as error:
         raise broken(path, f"not valid JSON ({error})") from None
 
