@@ -6,14 +6,13 @@ chat models write tool calls, are read too.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from envs.computer import arguments
 from envs.computer.actions import BUTTONS, LARGEST, LONGEST_WAIT, WAIT, Action, Refusal
 from envs.computer.arguments import Wrong
-from envs.computer.keyboard import PAGE, Keyboard
+from envs.computer.keyboard import Keyboard
 
 LONGEST = 4000
 """Characters of a tool call."""
@@ -22,19 +21,8 @@ NOTCH = 15
 Arguments = Mapping[str, Any]
 
 
-def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
-    """The action of a tool call, or why there is none. The text is untrusted: JSON is read and nothing else."""
-    if len(text) > LONGEST:
-        return Refusal(f"a tool call has at most {LONGEST} characters.")
-    try:
-        call = json.loads(text)
-    except (ValueError, RecursionError):
-        return Refusal("that is no JSON object.")
-    return read(call, keyboard)
-
-
-def read(call: object, keyboard: Keyboard = PAGE) -> Action | Refusal:
-    """The action of a tool call that is read already."""
+def read(call: object, keyboard: Keyboard) -> Action | Refusal:
+    """The action of a tool call, or why there is none. `call` is JSON of a stranger."""
     if not isinstance(call, dict):
         return Refusal("that is no JSON object.")
     named = call.get("action_type", call.get("name"))

@@ -179,10 +179,6 @@ def aged(check: Callable[[Run], str]) -> Callable[[Run], str]:
     return checked
 
 
-def _start(series: Series) -> float:
-    return _mean(list(series.values())[:RECENT])
-
-
 def _end(series: Series) -> float:
     return _mean(list(series.values())[-RECENT:])
 

@@ -15,7 +15,7 @@ from rlanything.buffer import TaskBuffer
 from rlanything.buffer.views import diff, drift
 from rlanything.buffer.views.commands import diff3
 from rlanything.buffer.views.find.runs import open_run
-from rlanything.buffer.views.tasks.near_duplicates import are_alike, words
+from rlanything.buffer.views.tasks.near_duplicates import near_duplicates, words
 from rlanything.buffer.views.tasks.task_fields import contents
 from rlanything.core.types import Task
 
@@ -206,9 +206,9 @@ PROBLEM = "Read a list of numbers. Keep those above 6. Square each. Add them up.
 )
 def test_another_problem_in_nearly_the_same_words_is_another_one(other):
     assert words(other) != words(PROBLEM)
-    assert not are_alike(words(other), words(PROBLEM))
+    assert not near_duplicates([other, PROBLEM])
 
 
 def test_a_problem_spelled_otherwise_is_alike():
     assert words(PROBLEM.upper().replace(". ", ".\n")) == words(PROBLEM)
-    assert are_alike(words(PROBLEM.replace("numbers", "number")), words(PROBLEM))
+    assert near_duplicates([PROBLEM.replace("numbers", "number"), PROBLEM])

@@ -23,14 +23,14 @@ class Record:
     def __init__(self, data: Any, path: str = "") -> None:
         self.path = path
         if not isinstance(data, Mapping):
-            self._fail("", f"{_kind(data)} where an object must stand")
+            self.fail("", f"{_kind(data)} where an object must stand")
         self.data: Mapping[str, Json] = data
 
     def text(self, name: str, default: str | None = None) -> str:
         """A text. `default` stands in for a field that is absent or null."""
         value = self._value(name, default)
         if not isinstance(value, str):
-            self._fail(name, f"{_kind(value)} where a text must stand")
+            self.fail(name, f"{_kind(value)} where a text must stand")
         self._require_utf8(name, value)
         return value
 
@@ -40,7 +40,7 @@ class Record:
         if type(value) is int:
             return str(value)
         if not isinstance(value, str) or not value.strip():
-            self._fail(name, f"{_kind(value)} where a name must stand")
+            self.fail(name, f"{_kind(value)} where a name must stand")
         self._require_utf8(name, value)
         return value
 
@@ -48,10 +48,10 @@ class Record:
         """A list of texts."""
         value = self._value(name, None)
         if not isinstance(value, list):
-            self._fail(name, f"{_kind(value)} where a list must stand")
+            self.fail(name, f"{_kind(value)} where a list must stand")
         for k, item in enumerate(value):
             if not isinstance(item, str):
-                self._fail(f"{name}[{k}]", f"{_kind(item)} where a text must stand")
+                self.fail(f"{name}[{k}]", f"{_kind(item)} where a text must stand")
             self._require_utf8(f"{name}[{k}]", item)
         return value
 
@@ -63,7 +63,7 @@ class Record:
             or not isinstance(value, int | float)
             or not abs(value) <= sys.float_info.max
         ):
-            self._fail(name, f"{_kind(value)} where a number must stand")
+            self.fail(name, f"{_kind(value)} where a number must stand")
         return value
 
     def record(self, name: str, default: Mapping[str, Json] | None = None) -> Record:
@@ -74,14 +74,14 @@ class Record:
         """A list of objects."""
         value = self._value(name, None)
         if not isinstance(value, list):
-            self._fail(name, f"{_kind(value)} where a list must stand")
+            self.fail(name, f"{_kind(value)} where a list must stand")
         return [Record(item, self._at(f"{name}[{k}]")) for k, item in enumerate(value)]
 
     def one_of(self, name: str, allowed: Iterable[str]) -> str:
         """One of some words."""
         value, words = self.text(name), list(allowed)
         if value not in words:
-            self._fail(name, not_one_of(value, words))
+            self.fail(name, not_one_of(value, words))
         return value
 
     def parsed(self, name: str, text: str) -> Json:
@@ -89,7 +89,7 @@ class Record:
         try:
             return strict_json(text)
         except ValueError as error:
-            self._fail(name, f"not JSON: {error}")
+            self.fail(name, f"not JSON: {error}")
 
     def rest(self, used: Iterable[str]) -> dict[str, Json]:
         """The other fields."""
@@ -97,8 +97,8 @@ class Record:
         return {key: value for key, value in self.data.items() if key not in known}
 
     def fail(self, name: str, reason: str) -> NoReturn:
-        """Refuse the field."""
-        self._fail(name, reason)
+        """Refuse the field; '' is the record itself."""
+        raise FormatError(f"{self._at(name) or 'record'}: {reason}")
 
     def _value(self, name: str, default: Json) -> Json:
         value = self.data.get(name)
@@ -107,20 +107,17 @@ class Record:
         if default is None:
             near = get_close_matches(name, [key for key in self.data if isinstance(key, str)], n=1)
             hint = f" (is {near[0]!r} meant?)" if near and near[0] != name else ""
-            self._fail(name, f"missing{hint}" if name not in self.data else "null")
+            self.fail(name, f"missing{hint}" if name not in self.data else "null")
         return default
 
     def _require_utf8(self, name: str, value: str) -> None:
         try:
             value.encode()
         except UnicodeEncodeError:
-            self._fail(name, "half a surrogate pair, which is no text")
+            self.fail(name, "half a surrogate pair, which is no text")
 
     def _at(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path and name else self.path or name
-
-    def _fail(self, name: str, reason: str) -> NoReturn:
-        raise FormatError(f"{self._at(name) or 'record'}: {reason}")
 
 
 def strict_json(text: str) -> Json:

@@ -39,11 +39,6 @@ def of_words(view: View) -> list[str]:
     return [word for text in of_page(view) for word in re.findall(r"[A-Za-z]+", text)]
 
 
-def either(*sources: Callable[[View], list[str]]) -> Callable[[View], list[str]]:
-    """Texts of several sources."""
-    return lambda view: [text for source in sources for text in source(view)]
-
-
 def cased(view: View) -> list[str]:
     """What the instruction names, in small and in capital letters."""
     return [form for text in of_instruction(view) for form in (text, text.lower(), text.upper())]

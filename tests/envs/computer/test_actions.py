@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envs.computer import short, tool_calls
+from envs.computer import reply, short, tool_calls
 from envs.computer.actions import LONGEST_TEXT, Action, Refusal, untypable
 from envs.computer.keyboard import PAGE
 
@@ -19,8 +19,12 @@ COMPUTER_13 = (
 )
 
 
+def read(text: str) -> Action | Refusal:
+    return reply.read(text, (1920, 1080), PAGE)
+
+
 def call(kind: str, **parameters) -> Action | Refusal:
-    return tool_calls.parse(json.dumps({"action_type": kind, **parameters}))
+    return read(json.dumps({"action_type": kind, **parameters}))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ def test_all_action_types_of_osworld_are_known():
         (call("KEY_UP", key="shift"), Action("let_go", keys=("shift",))),
         (call("WAIT"), Action("wait", wait=1000)),
         (call("DONE"), Action("done")),
-        (tool_calls.parse('{"name": "CLICK", "arguments": {"x": 1, "y": 2}}'), Action("click", x=1, y=2)),
+        (read('{"name": "CLICK", "arguments": {"x": 1, "y": 2}}'), Action("click", x=1, y=2)),
     ],
 )
 def test_a_tool_call_is_an_action(found, action):
@@ -141,6 +145,7 @@ def test_a_tool_call_is_an_action(found, action):
         '{"action_type": "CLICK", "x": NaN, "y": 1}',
         '{"action_type": "CLICK", "x": 1e9, "y": 1}',
         "[" * 3000,
+        '{"action_type": ' + "[" * 3000,
         '{"action_type": "CLICK", "x": true, "y": 1}',
         '{"action_type": "TYPING", "text": 3}',
         '{"action_type": "TYPING", "text": "a", "x": 1}',
@@ -148,6 +153,7 @@ def test_a_tool_call_is_an_action(found, action):
         '{"action_type": "TYPING", "text": "a\\u0000b"}',
         '{"action_type": "TYPING", "text": "a\\u0085b"}',
         " " * 5000,
+        '{"action_type": "WAIT"' + " " * 5000 + "}",
         '{"action_type": "PRESS", "key": {}}',
         '{"action_type": "CLICK", "parameters": 3}',
         '{"action_type": "MOVE_TO"}',
@@ -157,14 +163,14 @@ def test_a_tool_call_is_an_action(found, action):
     ],
 )
 def test_a_wrong_tool_call_is_refused_with_a_reason(text):
-    found = tool_calls.parse(text)
+    found = read(text)
     assert isinstance(found, Refusal)
     assert found.reason.endswith(".")
 
 
 @given(st.text())
 def test_any_text_is_read_or_refused(text):
-    for parse in (short.parse, tool_calls.parse):
+    for parse in (short.parse, read):
         assert isinstance(parse(text), Action | Refusal)
 
 

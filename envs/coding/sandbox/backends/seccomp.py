@@ -16,8 +16,6 @@ import tempfile
 
 from envs.coding.sandbox.types import SandboxError
 
-FILTER_ENTRY = 8
-"""Bytes of a struct sock_filter."""
 ALLOW = 0x7FFF0000
 NOT_EQUAL, MASKED_EQUAL = 1, 7
 """scmp_compare: SCMP_CMP_NE, SCMP_CMP_MASKED_EQ."""

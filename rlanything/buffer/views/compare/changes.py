@@ -43,15 +43,14 @@ STATUSES = tuple(Status)
 class Changes:
     """One entry for each slot of either buffer, ascending. row_a, row_b: its row in each table, -1 for none.
 
-    status: index into `STATUSES`. common, undone, made: numbers of versions of both, of A only, of B only. tries: tasks
-    proposed after A that never became a version. old, new: acc(q) of the two tasks.
+    status: index into `STATUSES`. undone, made: numbers of versions of A only, of B only. tries: tasks proposed after A
+    that never became a version. old, new: acc(q) of the two tasks.
     """
 
     slots: Ints
     row_a: Ints
     row_b: Ints
     status: npt.NDArray[np.int8]
-    common: Ints
     undone: Ints
     made: Ints
     tries: Ints
@@ -97,7 +96,6 @@ def changes(a: Table, b: Table) -> Changes:
         row_a=row_a,
         row_b=row_b,
         status=status,
-        common=common,
         undone=count_a - common,
         made=count_b - common,
         tries=_new_tries(a, b, slots),

@@ -57,11 +57,6 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(marked[1:])
 
 
-def are_alike(a: Sequence[str], b: Sequence[str], threshold: float = THRESHOLD) -> bool:
-    """Whether two instructions, given as `words`, are alike."""
-    return Indel.normalized_similarity(" ".join(a), " ".join(b)) >= threshold and _respelled(a, b)
-
-
 def _respelled(a: Sequence[str], b: Sequence[str]) -> bool:
     """Whether the words that differ are spellings of each other, sentence by sentence, but for a few (`EXTRA`)."""
     here, there = sorted((_sentences(a), _sentences(b)))  # the same whichever comes first
@@ -97,9 +92,7 @@ def _is_number(word: str) -> bool:
     return word.lstrip("-\u2212").isdecimal()
 
 
-def near_duplicates(
-    instructions: Sequence[str], threshold: float = THRESHOLD, all_pairs: int = ALL_PAIRS
-) -> list[list[int]]:
+def near_duplicates(instructions: Sequence[str], all_pairs: int = ALL_PAIRS) -> list[list[int]]:
     """Groups of positions of instructions that are alike, directly or through others; largest group first.
 
     Positions with exactly the same words are in a group only if another spelling is.
@@ -108,25 +101,25 @@ def near_duplicates(
     for position, instruction in enumerate(instructions):
         kinds.setdefault(words(instruction), []).append(position)
     spelled = list(kinds)
-    close = _every(spelled, threshold) if len(spelled) <= all_pairs else _near(spelled, threshold)
+    close = _every(spelled) if len(spelled) <= all_pairs else _near(spelled)
     pairs = (pair for pair in close if _respelled(spelled[pair[0]], spelled[pair[1]]))
     members = list(kinds.values())
     groups = [sorted(p for kind in group for p in members[kind]) for group in _connected(len(spelled), pairs)]
     return sorted(groups, key=lambda group: (-len(group), group))
 
 
-def _every(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pair]:
+def _every(spelled: Sequence[tuple[str, ...]]) -> Iterator[Pair]:
     texts = [" ".join(kind) for kind in spelled]
     for first in range(0, len(texts), _ROWS):
         rows = cdist(
-            texts[first : first + _ROWS], texts, scorer=Indel.normalized_similarity, score_cutoff=threshold
+            texts[first : first + _ROWS], texts, scorer=Indel.normalized_similarity, score_cutoff=THRESHOLD
         )
-        for row, column in np.argwhere(rows >= threshold).tolist():
+        for row, column in np.argwhere(rows >= THRESHOLD).tolist():
             if first + row < column:
                 yield first + row, column
 
 
-def _near(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pair]:
+def _near(spelled: Sequence[tuple[str, ...]]) -> Iterator[Pair]:
     texts = np.array([" ".join(kind) for kind in spelled], dtype=object)
     numbers = [" ".join(filter(_is_number, kind)) for kind in spelled]
     found = Counter(word[:_STEM] for kind in spelled for word in kind)
@@ -139,18 +132,17 @@ def _near(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pair
         for step in range(1, WINDOW + 1):
             left, right = order[:-step], order[step:]
             together = block[left] == block[right]
-            yield from _matching(texts, left[together], right[together], threshold)
+            yield from _matching(texts, left[together], right[together])
 
 
 def _matching(
     texts: npt.NDArray[np.object_],
     left: npt.NDArray[np.int64],
     right: npt.NDArray[np.int64],
-    threshold: float,
 ) -> Iterator[Pair]:
     if len(left):
-        close = cpdist(texts[left], texts[right], scorer=Indel.normalized_similarity, score_cutoff=threshold)
-        hits = np.flatnonzero(close >= threshold)
+        close = cpdist(texts[left], texts[right], scorer=Indel.normalized_similarity, score_cutoff=THRESHOLD)
+        hits = np.flatnonzero(close >= THRESHOLD)
         yield from zip(left[hits].tolist(), right[hits].tolist(), strict=True)
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.coding.sandbox import Call, Job, JobResult, Limits, Outcome, Status, Stdio
-from envs.coding.sandbox.backends.seccomp import FILTER_ENTRY, compile_filter
+from envs.coding.sandbox.backends.seccomp import compile_filter
 from envs.coding.sandbox.frames import Arrivals, BoxLostError
+from envs.coding.sandbox.inside.seal import FILTER_ENTRY
 from envs.coding.sandbox.inside.wipe import wipe
 from envs.coding.sandbox.judge import ENDS, BadReportError, same_text, same_value
 from envs.coding.sandbox.session import ATTEMPTS, Session
