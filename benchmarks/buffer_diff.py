@@ -31,8 +31,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.buffer_sizes import sizes_of, sizes_of_generated
-from rlanything.buffer.views.columns.parquet import COLUMNS, write_frame
-from rlanything.buffer.views.columns.table import KEY_DIGITS, KIND, Ints
+from rlanything.buffer.views.columns.parquet import write_frame
+from rlanything.buffer.views.columns.table import COLUMNS, KEY_DIGITS, KIND, Ints
 
 CORES = 2
 _PART = 50_000

@@ -26,6 +26,8 @@ EVENTS = "rlanything task events"
 SCHEMA = 2
 """Version of the file's format. Version 1, which has no chain, can be read; every other one is refused."""
 UNCHAINED = 1
+_BLOCK = 1 << 16
+"""Bytes read at a time to find the last line."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +157,12 @@ def _mend(path: Path, file: BinaryIO) -> int:
     return len(tail)
 
 
-def _last_partial_line(file: BinaryIO, end: int | None = None, block: int = 1 << 16) -> bytes:
+def _last_partial_line(file: BinaryIO, end: int | None = None) -> bytes:
     """What follows the last newline before `end` (the end of the file), found from there: the file may be long."""
     position = file.seek(0, os.SEEK_END) if end is None else end
     tail = b""
     while position and b"\n" not in tail:
-        step = min(block, position)
+        step = min(_BLOCK, position)
         position = file.seek(position - step)
         tail = file.read(step) + tail
     return tail.rpartition(b"\n")[2]

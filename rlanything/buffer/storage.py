@@ -76,21 +76,17 @@ def snapshot_iteration(name: str) -> int | None:
 
 
 def write_snapshot(
-    buffer: TaskBuffer,
-    path: Path,
-    base: TaskBuffer | None = None,
-    base_file: str = START,
-    events: str | None = None,
+    buffer: TaskBuffer, path: Path, base: TaskBuffer | None = None, events: str | None = None
 ) -> None:
     """Write `buffer` to `path`, all of it or nothing (`files.atomic`). Makes missing folders. Raises `OSError`.
 
-    With `base`, the buffer in the whole snapshot `base_file`, only the slots that differ from it are written. That file
+    With `base`, the buffer in the whole snapshot `START`, only the slots that differ from it are written. That file
     must lie beside `path` or in one of the two folders above. A buffer with other slots than its base is written whole.
     """
     header = Header(len(buffer), buffer.accepted, buffer.digest, events=events)
     own = buffer.lineages
     if base is not None and base.slots == buffer.slots:
-        header = replace(header, base=Base(base.digest, base_file))
+        header = replace(header, base=Base(base.digest, START))
         pairs = zip(own, base.lineages, strict=True)
         own = tuple(new for new, old in pairs if new is not old and new.digest != old.digest)
     with replacing(path) as file:

@@ -190,13 +190,13 @@ def pass_rates(table: Table) -> list[float | None]:
     return [_share(column) if column else None for column in columns]
 
 
-def consistent(dataset: Table, programs: Sequence[str], least: int = 2) -> bool:
-    """Whether a rewritten problem's tests agree with each other: at least `least` different programs pass all of them.
+def consistent(dataset: Table, programs: Sequence[str]) -> bool:
+    """Whether a rewritten problem's tests agree with each other: at least two different programs pass all of them.
 
     If one test contradicts the others, usually no program passes all of them, or only one that was fitted to them.
     """
     passing = {text.strip() for text, right in zip(programs, gt_programs(dataset), strict=True) if right}
-    return len(passing) >= least
+    return len(passing) >= 2
 
 
 def _all(cells: Sequence[bool | None]) -> bool | None:

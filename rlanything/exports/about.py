@@ -38,7 +38,7 @@ def _revision(run: NamedRun) -> str | None:
     return commit
 
 
-def card(kind: str, reader: Reader, counts: Mapping[str, int], front: Sequence[str] = ()) -> str:
+def card(kind: str, reader: Reader, counts: Mapping[str, int], front: Sequence[str]) -> str:
     """README.md. front: lines of YAML between the marks, of our own words."""
     selection = reader.selection
     asked = {
@@ -53,7 +53,7 @@ def card(kind: str, reader: Reader, counts: Mapping[str, int], front: Sequence[s
     return _page({**facts_of, "counts": {**reader.counts, **counts}, "notes": list(reader.notes)}, front)
 
 
-def card_of_all(kind: str, names: Sequence[str], counts: Mapping[str, int], front: Sequence[str] = ()) -> str:
+def card_of_all(kind: str, names: Sequence[str], counts: Mapping[str, int], front: Sequence[str]) -> str:
     """README.md above the folders of several seeds, each of which has a card. front: that of one of these cards."""
     files = "data_files: "
     lines = [line.replace(files, f"{files}seed-*/") for line in front]

@@ -37,7 +37,7 @@ class Packed:
     reference_n: Tensor
     advantage_n: Tensor
     weight_n: Tensor
-    seen: Seen | None = None
+    seen: Seen | None
     """The pictures that the rows show. None: the model reads text alone."""
 
 

@@ -196,7 +196,7 @@ class Sharding(ModelParallelStrategy):
             optimizer.load_state_dict({**stored, "state": state})
 
 
-def shard(model: PreTrainedModel, mesh: DeviceMesh, *, offload: bool = False) -> FSDPModule:
+def shard(model: PreTrainedModel, mesh: DeviceMesh, *, offload: bool) -> FSDPModule:
     """Divide what trains of a model over the processes of `mesh`: each of its layers on its own, then the rest.
 
     Returns the model itself, which FSDP makes a module of its own class.

@@ -41,7 +41,7 @@ class CriticInput:
     """
 
     extract: str
-    failures: tuple[FailedRollout, ...] = ()
+    failures: tuple[FailedRollout, ...]
 
 
 class RewardModel(Protocol):

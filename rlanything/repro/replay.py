@@ -70,7 +70,7 @@ class Decided:
     result: IterationResult
     unanswered: tuple[Wanted, ...]
     taught: Mapping[tuple[int, str, tuple[int, ...]], Lesson]
-    said: Sequence[CriticRecord] | None = None
+    said: Sequence[CriticRecord] | None
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class StoredProposals:
 
     events: Sequence[Event]
     config: AdaptationConfig
-    said: Sequence[CriticRecord] = ()
+    said: Sequence[CriticRecord]
     unanswered: list[Wanted] = field(default_factory=list)
 
     def critics(

@@ -39,9 +39,9 @@ class StageState:
     name: str
     arm: str
     state: str
-    seconds: float | None = None
-    made: float | None = None
-    holder: Holder | None = None
+    seconds: float | None
+    made: float | None
+    holder: Holder | None
     left: float | None = 0.0
 
     @property

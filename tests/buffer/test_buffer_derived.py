@@ -13,7 +13,7 @@ from rlanything.buffer import Lineage, TaskBuffer, TaskBufferError, Version
 from rlanything.buffer.views import export
 from rlanything.buffer.views.columns import derived, kinds, shapes
 from rlanything.buffer.views.columns.derived import require_derived
-from rlanything.buffer.views.columns.parquet import COLUMNS, read_parquet, read_table, write_parquet
+from rlanything.buffer.views.columns.parquet import read_parquet, read_table, write_parquet
 from rlanything.buffer.views.columns.table import kind_frame
 from rlanything.buffer.views.tasks.task_fields import fields_of, scalar_fields
 from rlanything.core.ids import canonical_json
@@ -42,7 +42,7 @@ def forged(path, *columns, header=(), drop=()):
 
 
 def require(path):
-    require_derived(path, COLUMNS, pl.read_parquet_metadata(path))
+    require_derived(path, pl.read_parquet_metadata(path))
 
 
 def in_row(slot, number, column, value):

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 import psutil
@@ -28,11 +28,10 @@ ENDING = 0.5
 class Lines:
     """A running command. Raises `MachineError` where it cannot be started."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                env=None if environment is None else dict(environment),
             )  # fmt: skip
         except OSError as error:
             raise MachineError(f"{command[0]!r} cannot be started: {error.strerror}") from None

@@ -40,7 +40,7 @@ Writer = Callable[[Task, Path], Path]
 Reader = Callable[[Path], Task]
 
 
-def export_buffer(source: Source, target: Path, write_game: Writer | None = None) -> int:
+def export_buffer(source: Source, target: Path, write_game: Writer | None) -> int:
     """Write a buffer as .jsonl or .parquet, by the name of `target`, or as games below it; how many slots.
 
     Of the files that are there, only an exported buffer is replaced. Raises `TaskBufferError` for another one.

@@ -36,13 +36,13 @@ KEPT = 8
 """Pictures whose pixels are kept: each takes tens of megabytes, and the next turn shows most of them again."""
 
 
-def _black(side: int) -> Image:
+def _black() -> Image:
     file = io.BytesIO()
-    Pillow.new("RGB", (side, side)).save(file, "PNG")
+    Pillow.new("RGB", (64, 64)).save(file, "PNG")
     return Image(file.getvalue())
 
 
-BLANK = _black(64)
+BLANK = _black()
 """A black picture. It is in no store; `Eyes` find it by its name all the same."""
 
 Find = Callable[[str], Image]

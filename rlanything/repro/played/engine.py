@@ -18,10 +18,10 @@ NOTHING = Completion((), (), (), finished=True)
 
 
 class RecordedEngine:
-    """An engine whose completions are recorded ones. answer: the one to a request; it may be exchanged."""
+    """An engine whose completions are recorded ones. answer: the one to a request, `NOTHING` until it is set."""
 
-    def __init__(self, answer: Answer = lambda request: NOTHING) -> None:
-        self.answer = answer
+    def __init__(self) -> None:
+        self.answer: Answer = lambda request: NOTHING
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """See `core.protocols.Engine`."""

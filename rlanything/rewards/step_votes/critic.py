@@ -12,6 +12,8 @@ from rlanything.loop.reward_model import CriticInput, FailedRollout, FailedStep
 
 Marked = Literal["all", "any"]
 """Which steps are marked: those that all valid votes call wrong (text), or those that any vote calls wrong (GUI)."""
+NAMED = 3
+"""How many reasons a criticism names."""
 
 
 def critic_input(group: Group, rule: Marked) -> CriticInput:
@@ -51,13 +53,13 @@ def failed_rollout(episode: Episode, rule: Marked) -> FailedRollout:
     return FailedRollout(trajectory.rollout, trajectory.first_observation, tuple(steps), _ending(trajectory))
 
 
-def summarise(steps: Sequence[tuple[str, str]], most: int = 3) -> str:
+def summarise(steps: Sequence[tuple[str, str]]) -> str:
     """The most frequent reasons for the marked steps, with counts. Equally frequent reasons are in alphabetical order.
 
-    steps: (action, reason) of each marked step. most: how many reasons are named.
+    steps: (action, reason) of each marked step.
     """
     counts = Counter(reason or "no reason" for _, reason in steps)
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:NAMED]
     return "; ".join(f"{reason} x{count}" for reason, count in ranked) or "nothing was criticised"
 
 

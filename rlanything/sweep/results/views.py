@@ -30,7 +30,7 @@ class Views:
     importances: Mapping[str, Estimate]
     contours: tuple[Contour, ...]
     fresh: tuple[Confirmed, ...]
-    logarithmic: frozenset[str] = frozenset()
+    logarithmic: frozenset[str]
     """The keys that are declared on a log scale."""
 
     @property

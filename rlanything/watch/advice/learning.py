@@ -104,7 +104,7 @@ def flattered(rows: Sequence[Row]) -> Warned | None:
     )
 
 
-def below_base(rows: Sequence[Row], tasks: int | None = None) -> Warned | None:
+def below_base(rows: Sequence[Row], tasks: int | None) -> Warned | None:
     """The trained policy is worse on a panel of so many tasks than the base, measured before the first update."""
     error = math.sqrt(0.5 / (tasks or PANEL_TASKS))  # of the difference of two shares near one half
     for key in sorted({key for row in rows for key in row if is_policy_panel(key)}):

@@ -28,10 +28,10 @@ class Warned:
 Check = Callable[[Sequence[Row]], Warned | None]
 
 
-def last(rows: Sequence[Row], key: str, count: int = LAST) -> list[float]:
+def last(rows: Sequence[Row], key: str) -> list[float]:
     """A metric in the last iterations; [] unless it was measured in all of them."""
-    found = [value for row in rows[-count:] if (value := row.get(key)) is not None]
-    return found if len(found) == count else []
+    found = [value for row in rows[-LAST:] if (value := row.get(key)) is not None]
+    return found if len(found) == LAST else []
 
 
 def is_policy_panel(key: str) -> bool:

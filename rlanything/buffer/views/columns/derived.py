@@ -28,7 +28,7 @@ from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views.columns import shapes
 from rlanything.buffer.views.columns.kinds import Kinds
 from rlanything.buffer.views.columns.rows import first_wrong, refused
-from rlanything.buffer.views.columns.table import KEY_DIGITS, KIND
+from rlanything.buffer.views.columns.table import COLUMNS, KEY_DIGITS, KIND
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Direction
 from rlanything.files.reader import FileError, parse, require_fits
@@ -41,14 +41,14 @@ _ESCAPED = r'["\\\x00-\x1f]'
 """The characters that JSON escapes."""
 
 
-def require_derived(path: Path, types: Mapping[str, Any], header: Mapping[str, str]) -> None:
-    """Compare every column that follows from others. types: the columns that a file has, besides kind.*.
+def require_derived(path: Path, header: Mapping[str, str]) -> None:
+    """Compare every column that follows from others.
 
     Raises `TaskBufferError` with the row, the column, what it says, and what follows.
     """
     file = pl.scan_parquet(path)
     kinds = [name for name in file.collect_schema().names() if name.startswith(KIND)]
-    typed = _typed(file, {**types, **dict.fromkeys(kinds, pl.String)})
+    typed = _typed(file, {**COLUMNS, **dict.fromkeys(kinds, pl.String)})
     _require_cells(typed, kinds)
     rows, slots = _require_order(typed)
     for name, found in (("slots", slots), ("accepted", rows - slots)):

@@ -24,6 +24,7 @@ from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
 from rlanything.buffer.views.columns.derived import require_derived
 from rlanything.buffer.views.columns.table import (
+    COLUMNS,
     KEY_DIGITS,
     KIND,
     Table,
@@ -44,23 +45,6 @@ ROW = 64
 _PASSING = 8
 """How many times the limit the texts of a comparison may take in all. They are read part by part, and none is kept."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-COLUMNS: dict[str, Any] = {
-    "slot": pl.Int64,
-    "number": pl.Int32,
-    "head": pl.Boolean,
-    "iteration": pl.Int64,
-    "direction": pl.String,
-    "accuracy_before": pl.Float64,
-    "accuracy": pl.Float64,
-    "measured": pl.Float64,
-    "env": pl.String,
-    "instruction": pl.String,
-    "payload": pl.String,
-    "metadata": pl.String,
-    "task_id": pl.String,
-    "key": pl.Int64,
-    "tried": pl.List(pl.String),
-}
 
 
 def write_parquet(
@@ -101,7 +85,7 @@ def read_parquet(path: Path) -> TaskBuffer:
         said, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
         raise TaskBufferError(f"{path}: digest mismatch, the header says {said}, the content gives {real}")
     with _damage(path):
-        require_derived(path, COLUMNS, header)
+        require_derived(path, header)
     return buffer
 
 
@@ -112,7 +96,7 @@ def read_table(path: Path) -> Table:
     """
     header = _opened(path, _PASSING)
     with _damage(path):
-        require_derived(path, COLUMNS, header)
+        require_derived(path, header)
         return _table(pl.scan_parquet(path))
 
 

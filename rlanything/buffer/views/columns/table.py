@@ -27,6 +27,24 @@ KIND = "kind."
 """How the name of a column begins that holds a field which sorts tasks into kinds."""
 MOST = (1 << 63) - 1
 """The largest slot or iteration in a column."""
+COLUMNS: dict[str, Any] = {
+    "slot": pl.Int64,
+    "number": pl.Int32,
+    "head": pl.Boolean,
+    "iteration": pl.Int64,
+    "direction": pl.String,
+    "accuracy_before": pl.Float64,
+    "accuracy": pl.Float64,
+    "measured": pl.Float64,
+    "env": pl.String,
+    "instruction": pl.String,
+    "payload": pl.String,
+    "metadata": pl.String,
+    "task_id": pl.String,
+    "key": pl.Int64,
+    "tried": pl.List(pl.String),
+}
+"""Of a Parquet file, besides those of `KIND`."""
 _ID = re.compile(r"[0-9a-f]{64}")
 WAYS = {None: 0, Direction.HARDER: 1, Direction.EASIER: -1}
 

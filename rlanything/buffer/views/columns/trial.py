@@ -49,7 +49,7 @@ print(found[0], sum(found[1 : 1 + len(sums)]))
 """
 
 
-def decoded_size(path: Path, names: Sequence[str], prefix: str = "") -> tuple[int, int]:
+def decoded_size(path: Path, names: Sequence[str], prefix: str) -> tuple[int, int]:
     """The rows of a file, and the bytes of the texts in these columns, and in those whose name begins with `prefix`.
 
     Raises `TaskBufferError` for a file that cannot be read.

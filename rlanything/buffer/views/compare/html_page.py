@@ -54,7 +54,7 @@ def share_cell(value: float | None) -> Cell:
     return {"text": share(value), "sort": value}
 
 
-def task_cell(parts: Sequence[Part], fields: Sequence[Mapping[str, Any]] = (), reason: str = "") -> Cell:
+def task_cell(parts: Sequence[Part], fields: Sequence[Mapping[str, Any]], reason: str = "") -> Cell:
     """A cell with an instruction, word by word, the changed fields, and why; sorted by the new instruction."""
     text = "".join(part for kind, part in parts if kind != "old")
     shown = [[kind, "\n".join(map(safe, part.split("\n")))] for kind, part in parts]

@@ -49,7 +49,7 @@ class Variety:
     """exp of the entropy of the sentences: that many equally frequent sentences would be as varied."""
 
 
-def drift_page(source: Source, seed: int = 0) -> dict[str, Json]:
+def drift_page(source: Source, seed: int) -> dict[str, Json]:
     """Each iteration's distance from the v0s and its variety, the shifts of fields, duplicates and warnings."""
     run = source.run_buffer
     if not len(source.buffer):

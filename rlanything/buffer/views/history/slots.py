@@ -18,6 +18,8 @@ SHORTEST_PREFIX = 4
 """Fewer characters of a task id are refused: they could match a task by accident."""
 _LONGEST_SLOT = 19
 """Digits; Python refuses to read numbers of thousands of them."""
+_NAMED = 4
+"""How many slots or task ids a message names of those that were found."""
 
 
 @dataclass(frozen=True)
@@ -115,17 +117,17 @@ def _matches(
             yield (event.task.task_id, event.slot), event.task
 
 
-def _ambiguity(target: str, matches: list[tuple[str, int]], most: int = 4) -> str:
+def _ambiguity(target: str, matches: list[tuple[str, int]]) -> str:
     ids = sorted({task_id for task_id, _ in matches})
     if len(ids) == 1:
-        slots = ", ".join(str(slot) for _, slot in matches[:most])
-        return f"task {ids[0][:12]} is in {len(matches)} slots ({slots}{_more(matches, most)}): give the slot"
-    shown = ", ".join(task_id[:16] for task_id in ids[:most])
-    return f"{target} begins {len(ids)} task ids ({shown}{_more(ids, most)}): give more of it"
+        slots = ", ".join(str(slot) for _, slot in matches[:_NAMED])
+        return f"task {ids[0][:12]} is in {len(matches)} slots ({slots}{_more(matches)}): give the slot"
+    shown = ", ".join(task_id[:16] for task_id in ids[:_NAMED])
+    return f"{target} begins {len(ids)} task ids ({shown}{_more(ids)}): give more of it"
 
 
-def _more(names: list[str] | list[tuple[str, int]], most: int) -> str:
-    return ", ..." if len(names) > most else ""
+def _more(names: list[str] | list[tuple[str, int]]) -> str:
+    return ", ..." if len(names) > _NAMED else ""
 
 
 def _role(lineage: Lineage, task: Task) -> str:

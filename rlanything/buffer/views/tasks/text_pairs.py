@@ -32,10 +32,10 @@ class PairChange:
 
     fate: Fate
     first: str
-    old: str | None = None
-    new: str | None = None
-    old_at: int | None = None
-    new_at: int | None = None
+    old: str | None
+    new: str | None
+    old_at: int | None
+    new_at: int | None
 
     def to_json(self) -> dict[str, Json]:
         """As a JSON object."""
