@@ -17,8 +17,9 @@ from envs.alfworld.family import AlfworldFamily
 from envs.alfworld.tasks.proposal import _LONGEST as ALFWORLD_CHARACTERS
 from envs.coding.family import CodingFamily
 from envs.coding.problem import Problem
-from envs.coding.programs import program_of, same_lines, same_words
+from envs.coding.programs import program_of, same_lines
 from envs.coding.replies import LONGEST, read_problem, read_test
+from envs.coding.sandbox.judge import same_text
 from envs.coding.world.operations import INTRODUCTIONS, Kind
 from envs.coding.world.teacher import OPENING
 from rlanything.core.errors import ModelOutputError
@@ -78,7 +79,7 @@ def parsers() -> dict[str, tuple[Parser, int]]:
         "boxed verdict": (lambda text: (boxed.verdict(text), boxed.reasoning(text)), CHARACTERS),
         "word verdict": (lambda text: (worded.verdict(text), worded.reasoning(text)), CHARACTERS),
         "printed lines": (lambda text: same_lines(text, text + "x"), CHARACTERS),
-        "printed words": (lambda text: same_words(text, text + "x"), CHARACTERS),
+        "printed words": (lambda text: same_text(text, text + "x"), CHARACTERS),
     }
 
 

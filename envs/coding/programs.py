@@ -13,6 +13,7 @@ from typing import Any
 
 from envs.coding.problem import Case, Comparison, Problem, values_of
 from envs.coding.sandbox import Call, Job, JobResult, Limits, SandboxError, Status, Stdio, Test
+from envs.coding.sandbox.judge import same_text
 from rlanything.core.thoughts import after_thought
 from rlanything.core.unittests import Row
 
@@ -87,18 +88,13 @@ def same_lines(given: str, expected: str) -> bool:
     )
 
 
-def same_words(given: str, expected: str) -> bool:
-    """The reference code's rule: the same words."""
-    return given.split() == expected.split()
-
-
 def same_values(given: Any, expected: Any) -> bool:
     """Equal as Python values."""
     return bool(given == expected)
 
 
 COMPARE: dict[Comparison, Callable[[Any, Any], bool]] = {
-    Comparison.TOKENS: same_words,
+    Comparison.TOKENS: same_text,
     Comparison.LINES: same_lines,
     Comparison.VALUE: same_values,
 }

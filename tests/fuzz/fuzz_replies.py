@@ -17,8 +17,9 @@ from envs.coding.livebench.install import recorded
 from envs.coding.livebench.judgments import read_answers, read_judgments, tidy
 from envs.coding.livebench.score_store import _read
 from envs.coding.problem import Comparison, Problem
-from envs.coding.programs import program_of, same_lines, same_words
+from envs.coding.programs import program_of, same_lines
 from envs.coding.replies import rated_tests, read_problem, read_test, read_tests, write_problem, write_test
+from envs.coding.sandbox.judge import same_text
 from rlanything.buffer import Lineage, TaskBuffer, Version, read_snapshot, write_snapshot
 from rlanything.core.exams import Question
 from rlanything.core.thoughts import CLOSING, OPENING, after_thought
@@ -94,7 +95,7 @@ def _program(text: str) -> None:
     for of in (problem(False), problem(True), Problem.from_task(task_of("coding"))):
         program_of(of, text)
     same_lines(text, text[::-1])
-    same_words(text, text[::-1])
+    same_text(text, text[::-1])
 
 
 def stored(task: Task, folder: Path) -> None:
