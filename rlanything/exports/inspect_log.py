@@ -21,7 +21,8 @@ from rlanything.core.types import Json
 from rlanything.exports.about import about
 from rlanything.exports.reading import Group, Reader, Rollout
 from rlanything.exports.tables import mean_vote, step_vote
-from rlanything.exports.texts import json_text, mean
+from rlanything.exports.texts import json_text
+from rlanything.loop.metrics import mean_or_none
 
 VERSION = 2
 """Of the format of logs."""
@@ -186,7 +187,7 @@ def _results(rollouts: Sequence[Rollout]) -> dict[str, Json]:
         known = [value[name] for value in values if value[name] is not None]
         if known:
             metric = "accuracy" if name == "outcome" else "mean"
-            found = {metric: {"name": metric, "value": mean(known)}}
+            found = {metric: {"name": metric, "value": mean_or_none(known)}}
             counted = {"scored_samples": len(known), "unscored_samples": len(values) - len(known)}
             scores.append({"name": name, "scorer": name, **counted, "metrics": found})
     whole = sum(one.record.episode.trajectory.counts for one in rollouts)

@@ -15,7 +15,8 @@ import polars as pl
 
 from rlanything.core.ids import canonical_json
 from rlanything.exports.reading import Group, Reader, Rollout
-from rlanything.exports.texts import clean, mean
+from rlanything.exports.texts import clean
+from rlanything.loop.metrics import mean_or_none
 
 WHERE: dict[str, Any] = {"run": pl.String, "iteration": pl.Int64, "slot": pl.Int64, "proposal": pl.Boolean}
 _AT: dict[str, Any] = {**WHERE, "rollout": pl.Int64}
@@ -153,12 +154,12 @@ def _rollout(one: Rollout) -> dict[str, Any]:
 
 def mean_vote(one: Rollout) -> float | None:
     """The mean over a rollout's steps of their mean votes; None where no step has a readable vote."""
-    return mean(step_vote(step) for step in one.page["steps"])
+    return mean_or_none(step_vote(step) for step in one.page["steps"])
 
 
 def step_vote(step: Mapping[str, Any]) -> float | None:
     """The mean of a step's readable votes; None without one."""
-    return mean(vote["verdict"] for vote in step.get("votes", ()))
+    return mean_or_none(vote["verdict"] for vote in step.get("votes", ()))
 
 
 def _step(one: Rollout, k: int, step: Mapping[str, Any]) -> dict[str, Any]:

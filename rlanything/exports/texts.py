@@ -35,9 +35,3 @@ def write_rows(path: Path, rows: Iterable[Json]) -> int:
             file.write(json_text(row) + "\n")
             count += 1
     return count
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are known; None without any."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -18,7 +18,8 @@ from rlanything.exports.about import about
 from rlanything.exports.reading import Reader, Rollout
 from rlanything.exports.tables import mean_vote, step_vote
 from rlanything.exports.template import Message
-from rlanything.exports.texts import mean, write_rows
+from rlanything.exports.texts import write_rows
+from rlanything.loop.metrics import mean_or_none
 
 VERSION = 1
 """Of the format of traces."""
@@ -130,7 +131,7 @@ def _rewards(one: Rollout) -> dict[str, Json]:
         return {"reward": None}
     if page["writes"] != "votes":
         return {"reward": {"score": one.reward}}
-    votes = mean(step["mean_vote"] for step in page["steps"])
+    votes = mean_or_none(step["mean_vote"] for step in page["steps"])
     outcome = {"score": float(page["outcome"]), "weight": float(page["uses_outcome"])}
     return {"outcome": outcome, "votes": {"score": votes, "weight": page["lambda"]}}
 

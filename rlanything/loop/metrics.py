@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 
 from rlanything.buffer import Event, TaskBuffer
@@ -130,3 +130,9 @@ def _counted(row: Mapping[str, float | None]) -> bool:
 def mean(values: Sequence[float]) -> float:
     """Mean; nan for no values."""
     return sum(values) / len(values) if values else nan
+
+
+def mean_or_none(values: Iterable[float | None]) -> float | None:
+    """Mean of those that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

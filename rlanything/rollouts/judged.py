@@ -15,6 +15,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.core.protocols import Teacher
 from rlanything.core.types import Json, Judgement
+from rlanything.loop.metrics import mean_or_none
 from rlanything.repro.stored import StoredIteration
 from rlanything.rewards.kind import name_of
 from rlanything.rewards.step_votes.labels import majority
@@ -106,7 +107,7 @@ def judged(name: str, root: Path, *, every: int | None = None, environment: bool
     rows = [
         {
             "iteration": iteration,
-            **{key: _mean([values[k][key] for values in each.values()]) for key in RATES},
+            **{key: mean_or_none(values[k][key] for values in each.values()) for key in RATES},
         }
         for k, iteration in enumerate(shown)
     ]
@@ -190,18 +191,13 @@ def _row(run: NamedRun, oracle: Knowledge, iteration: int) -> dict[str, float | 
             raise ConfigError(f"{run.name}, iteration {iteration}: {oracle.problem}")
         for good, judgement in zip(labels, record.episode.judgements, strict=False):
             tallies[good].add(good, judgement)
-    return {"success": _mean(outcomes), **rates(tallies[True], tallies[False])}
+    return {"success": mean_or_none(outcomes), **rates(tallies[True], tallies[False])}
 
 
 def _some(iterations: Sequence[int], every: int | None) -> list[int]:
     """The iterations that are shown, with the first and the last."""
     step = every or max(1, round((len(iterations) - 1) / (ROWS - 1)))
     return sorted({*iterations[::step], iterations[-1]})
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _percent(value: float | None) -> str:

@@ -273,5 +273,3 @@ def test_values_are_valid_unicode_and_finite():
     assert texts.clean(value) == {"a\\ud800": ["\\udfff", None, None, 1.5, None, True, ["é", {"k": None}]]}
     assert json.loads(texts.json_text(value)) == texts.clean(value)
     assert texts.json_text("\u2028").isascii()
-    assert texts.mean([None, 1, 2.0]) == 1.5
-    assert texts.mean([None]) is None

@@ -197,3 +197,8 @@ def test_several_things_may_be_wrong_at_once():
 
 def test_an_arm_without_votes_is_warned_when_its_policy_learns_nothing():
     assert len(warnings([{"policy_trajectories": 0.0}] * 3)) == 1
+
+
+def test_a_mean_is_of_what_is_known():
+    assert metrics.mean_or_none([None, 1, 2.0]) == 1.5
+    assert metrics.mean_or_none([None]) is metrics.mean_or_none([]) is None
