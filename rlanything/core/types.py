@@ -53,6 +53,10 @@ class EventKind(StrEnum):
     """q' became the next version of the slot's task."""
 
 
+DECISIONS = (EventKind.ACCEPTED, EventKind.REJECTED)
+"""What can happen to a rewrite that was rolled out."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A task, as immutable data.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isfinite, nan, sqrt
 from typing import Any
 
-from rlanything.core.types import EventKind
+from rlanything.core.types import DECISIONS
 from rlanything.loop.iteration import IterationResult
+from rlanything.loop.metrics import mean_or_none
 from rlanything.repro.replay import Decided, Replayed
 
-_DECISIONS = (EventKind.ACCEPTED, EventKind.REJECTED)
 _METRICS = ("band_coverage", "accept_rate")
 
 
@@ -102,13 +102,15 @@ class WhatIf:
             "trains": {side: dict(sorted(counts.items())) for side, counts in self.trains.items()},
             "steps": _pairs(self.steps),
             "votes": _pairs(self.votes),
-            "metrics": {key: [_mean(values) for values in sides] for key, sides in self.metrics.items()},
+            "metrics": {
+                key: [mean_or_none(values) for values in sides] for key, sides in self.metrics.items()
+            },
         }
 
     def _decisions(self, iteration: int, own: IterationResult, other: IterationResult) -> None:
-        theirs = {e.slot: e for e in other.events if e.kind in _DECISIONS}
+        theirs = {e.slot: e for e in other.events if e.kind in DECISIONS}
         for event in own.events:
-            if event.kind not in _DECISIONS:
+            if event.kind not in DECISIONS:
                 continue
             now = theirs[event.slot]
             self.decided[event.kind.value, now.kind.value] += 1
@@ -137,7 +139,7 @@ class WhatIf:
 
 def _asked(decided: Decided) -> Iterator[str]:
     for event in decided.result.events:
-        if event.kind not in _DECISIONS:
+        if event.kind not in DECISIONS:
             yield event.direction.value
     for _, way, _, _ in decided.unanswered:
         yield way.value
@@ -173,7 +175,3 @@ def _pairs(pairs: Pairs) -> dict[str, float | None]:
         "sign_changed": pairs.flipped,
         "correlation": correlation if isfinite(correlation) else None,
     }
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

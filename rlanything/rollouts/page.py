@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rlanything.buffer import Event
-from rlanything.core.types import Episode, EventKind, Json, Step
+from rlanything.core.types import DECISIONS, Episode, Json, Step
+from rlanything.loop.metrics import mean_or_none
 from rlanything.rewards.kind import name_of
 from rlanything.rollouts import unit_tests, votes
 from rlanything.rollouts.decoding import Texts, decode
@@ -19,7 +20,6 @@ EXPLAIN: Mapping[str, Callable[[NamedRun, Chosen], dict[str, Any]]] = {
     "tests": unit_tests.explain,
 }
 """What a kind of reward model adds to a page, by the kind's name (`rewards.kind.KINDS`)."""
-DECIDED = (EventKind.ACCEPTED, EventKind.REJECTED)
 
 
 def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _rewrite(chosen: Chosen) -> dict[str, Json] | None:
     if not chosen.tries.proposal:
         return None
     for event in chosen.stored.run.events(chosen.stored.iteration):
-        if event.slot == chosen.tries.slot and event.kind in DECIDED:
+        if event.slot == chosen.tries.slot and event.kind in DECISIONS:
             return _decision(event)
     return {"direction": None, "decision": "unknown", "reason": ""}
 
@@ -159,12 +159,8 @@ def _rollouts(tries: Tries, terms: Terms, kind: Mapping[str, Any]) -> list[dict[
             "reward": paid.get(record.episode.trajectory.rollout)
             if tests
             else votes.reward_of(record, terms),
-            "advantage": _mean(record.episode.advantages),
+            "advantage": mean_or_none(record.episode.advantages or ()),
             "trains": record.episode.advantages is not None,
         }
         for record in tries.records
     ]
-
-
-def _mean(values: Sequence[float] | None) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from rlanything.buffer import Event
 from rlanything.checks.shares import Share
 from rlanything.core.adaptation import AcceptanceRule, accepts
-from rlanything.core.types import Direction, EventKind
+from rlanything.core.types import DECISIONS, Direction, EventKind
 
 Rule = Literal["none", "inclusive", "strict", "paired", "refused"]
 """none: every rewrite. refused: what `strict` refuses. The others are those of `adaptation.acceptance`."""
@@ -46,7 +46,7 @@ def rewrites(events: Iterable[Event]) -> list[Rewrite]:
     for event in events:
         if event.kind is EventKind.PROPOSED:
             asked[event.slot] = event.parent_accuracy
-        elif event.kind in (EventKind.ACCEPTED, EventKind.REJECTED):
+        elif event.kind in DECISIONS:
             before = asked.pop(event.slot, event.parent_accuracy)
             if event.task is not None and event.accuracy is not None:
                 found.append(

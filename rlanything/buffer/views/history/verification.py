@@ -14,10 +14,9 @@ from rlanything.buffer.views.find.measurements import Measurement, read_measurem
 from rlanything.buffer.views.find.runs import RunBuffer
 from rlanything.buffer.views.find.source import Source
 from rlanything.core.adaptation import AcceptanceRule, accepts, direction, outside_band
-from rlanything.core.types import EventKind
+from rlanything.core.types import DECISIONS, EventKind
 
 _CLOSE = 1e-9
-_DECIDED = (EventKind.ACCEPTED, EventKind.REJECTED)
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def _first_difference(replayed: TaskBuffer, stored: TaskBuffer) -> str:
 def _decisions(state: _Run) -> int:
     """Alg. 1: which tasks are to change, and which changes are accepted."""
     for event in state.events:
-        if event.kind in _DECIDED:
+        if event.kind in DECISIONS:
             check_decision(event, state.rule)
         else:
             _request(event, state.rule)
@@ -186,7 +185,7 @@ def _request(event: Event, rule: AcceptanceRule) -> None:
 
 def _rollouts(state: _Run) -> int:
     groups = 0
-    tried = {(e.iteration, e.slot, e.task.task_id) for e in state.events if e.kind in _DECIDED and e.task}
+    tried = {(e.iteration, e.slot, e.task.task_id) for e in state.events if e.kind in DECISIONS and e.task}
     for iteration, path in rollout_files(state.run).items():
         heads = state.heads.get(iteration, {})
         for m in read_measurements(state.run, iteration, path):
@@ -222,7 +221,7 @@ def _accuracies(state: _Run) -> int:
 
 def _measured(event: Event, measured: Mapping[tuple[int, int, str, bool], Measurement]) -> None:
     """A request has its parent's acc(q) of the same iteration, a decision that of its proposal."""
-    decided = event.kind in _DECIDED
+    decided = event.kind in DECISIONS
     task_id = event.task.task_id if decided and event.task else event.parent_id
     stated = event.accuracy if decided else event.parent_accuracy
     found = measured.get((event.iteration, event.slot, task_id, decided))
