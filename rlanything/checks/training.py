@@ -11,10 +11,9 @@ from pydantic import Field
 from rlanything.config import LISTED, Config, Section
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
+from rlanything.sweep.declare.override import SET_OTHERWISE
 
 CEILING, EXPERT = "ceiling", "expert"
-SET_BY_CHECK = {"train.seeds": "seeds", "train.workers": "--workers"}
-"""Keys that `overrides` may not set, and what sets them."""
 Several = Annotated[int, Field(ge=2)]
 """Two at least: with one nothing can be said about others."""
 Open = Annotated[float, Field(gt=0, lt=1)]
@@ -104,5 +103,5 @@ class Training(Section):
         """Raise `ValueError` for an override of what the check sets itself."""
         for override in self.overrides + (self.ceiling.overrides if self.ceiling else ()):
             key = override.partition("=")[0]
-            if key in SET_BY_CHECK:
-                raise ValueError(f"{key}: a check sets it by {SET_BY_CHECK[key]!r}")
+            if key in SET_OTHERWISE:
+                raise ValueError(f"{key}: a check sets it by {SET_OTHERWISE[key]!r}")

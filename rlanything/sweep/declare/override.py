@@ -13,6 +13,8 @@ PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 """Keys that an override can name."""
 WORDS = ("null", "true", "false", "nan", "inf")
 """Keys that Hydra reads as values."""
+SET_OTHERWISE = {"train.seeds": "seeds", "train.workers": "--workers"}
+"""Keys that no override of a sweep or a check may set, and what sets them."""
 
 
 def written(value: Any) -> str:

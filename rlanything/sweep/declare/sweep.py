@@ -12,7 +12,7 @@ from rlanything.config.sources import paper_value
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.rewards.kind import name_of
 from rlanything.sweep.declare.metrics import has_curve, is_of_reward_model, measured_metrics
-from rlanything.sweep.declare.override import written
+from rlanything.sweep.declare.override import SET_OTHERWISE, written
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
 
@@ -21,8 +21,6 @@ PAPER: Mapping[str, Value] = {
     "signals.reward_lambda": paper_value("signals.lambda"),
 }
 """The paper's setting of what sweeps vary; trial 0 of every sweep. A key that is null follows another one."""
-SET_BY_SWEEP = {"train.seeds": "seeds", "train.workers": "--workers"}
-"""Keys that neither the space nor `overrides` may set, and what sets them."""
 
 
 class Budget(Section):
@@ -100,8 +98,8 @@ class Sweep(Section):
         for objective in self.objectives:
             self._check_objective(objective)
         for name in (*self.keys, *(o.partition("=")[0] for o in self.overrides)):
-            if name in SET_BY_SWEEP:
-                raise ValueError(f"{name}: a sweep sets it by {SET_BY_SWEEP[name]!r}")
+            if name in SET_OTHERWISE:
+                raise ValueError(f"{name}: a sweep sets it by {SET_OTHERWISE[name]!r}")
         return self
 
     @model_validator(mode="after")
