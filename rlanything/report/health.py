@@ -15,6 +15,7 @@ from rlanything.report.results.flattery import flattery
 MU_SHARE = 0.2
 """mu <= 1 in more than this share of the iterations is worth a warning."""
 INVALID_PROPOSALS = 0.5
+"""Share of the proposals that cannot be used."""
 RIGHT_TESTS = 0.05
 HARMLESS = 0.25
 """detect below this share of ut: tests that are right but that nearly every program passes."""
@@ -22,6 +23,7 @@ BAND_LOW = 0.25
 FORCE = (0.1, 10.0)
 ONE_SIDED = 0.5
 KL = 0.1
+"""Distance that the policy moves in one iteration. A step inside the clip range of 0.2 moves a tenth of it."""
 IDLE = 0.2
 CAPPED = 0.01
 """More ratios of the trainer's to the sampler's probabilities above the cap, or outside of the mask: the two disagree

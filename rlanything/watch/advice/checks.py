@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rlanything.report.health import CAPPED, KL
 from rlanything.watch.advice import learning, tasks
 from rlanything.watch.advice.warned import Check, Warned, share_of
 from rlanything.watch.tolerant import Row
@@ -14,10 +15,6 @@ INVALID_ACTIONS = 0.3
 """Share of steps whose reply is no command. They are wasted, and an untrained form is the usual cause."""
 MISMATCH = 0.01
 """Distance (k3 of the KL) of the sampler's probabilities from the trainer's. It is added to every importance ratio."""
-CAPPED = 0.01
-"""Share of importance ratios cut at the cap, or outside of the mask."""
-KL = 0.1
-"""Distance that the policy moves in one iteration. A step inside the clip range of 0.2 moves a tenth of it."""
 
 DISAGREE = (
     "the sampler and the trainer disagree: see docs/engines.md on number formats, and docs/workers.md where "

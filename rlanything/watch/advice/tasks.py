@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+from rlanything.report.health import INVALID_PROPOSALS
 from rlanything.watch.advice.warned import LAST, Check, Warned, last
 from rlanything.watch.tolerant import Row
 
@@ -15,7 +16,6 @@ SPREAD = 0.25
 """Share of the tasks with a success and a failure. Below it, three of four tasks compare no outcomes."""
 BAND = 0.25
 """Share of the tasks between alpha_low and alpha_high."""
-INVALID_PROPOSALS = 0.5
 ERRORS = 0.05
 """Share of episodes that crashed or timed out. They leave the statistics, and not at random: hard tasks run longer."""
 GROWING = 2.0
