@@ -8,14 +8,11 @@ conversation with it, and builds the model without weights.
 from __future__ import annotations
 
 import os
-import resource
-import sys
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
-import psutil
 import torch
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
@@ -29,6 +26,7 @@ from transformers import (
 from transformers.utils import logging
 
 from rlanything.engines.chat import Chat
+from rlanything.files.limits import limit_process
 
 CPU_S = 8
 """Seconds of CPU that a trial may take. Large tokenizers need two."""
@@ -83,10 +81,7 @@ def in_child(work: Callable[[], None]) -> str:
 
 
 def _report(work: Callable[[], None], sender: Connection) -> None:
-    _limit(resource.RLIMIT_CPU, CPU_S)
-    if sys.platform == "linux":  # other systems do not enforce it
-        _limit(resource.RLIMIT_AS, psutil.Process().memory_info().vms + (MEMORY_MB << 20))
-    _limit(resource.RLIMIT_CORE, 0)
+    limit_process(CPU_S, MEMORY_MB)
     said = ""
     try:
         work()
@@ -95,11 +90,6 @@ def _report(work: Callable[[], None], sender: Connection) -> None:
     sender.send(said[:_LONGEST])
     sender.close()
     os._exit(0)
-
-
-def _limit(kind: int, most: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _try(source: str, revision: str | None) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -17,10 +15,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
-import psutil
-
 from rlanything.config import Checkpoint
 from rlanything.engines.openai import text_ids
+from rlanything.files.limits import limit_process
 from rlanything.rollouts.runs import NamedRun
 
 FILE = "tokenizer.json"
@@ -120,11 +117,7 @@ def _started(work: Callable[[], list[str]]) -> tuple[ForkProcess, Connection]:
 
 
 def _report(work: Callable[[], list[str]], sender: Connection) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    if sys.platform == "linux":  # other systems do not enforce it
-        most = psutil.Process().memory_info().vms + (MEMORY_MB << 20)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_process(SECONDS, MEMORY_MB)
     try:
         found: list[str] | str = work()
         if sum(map(len, found)) > LONGEST:
