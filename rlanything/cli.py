@@ -20,7 +20,7 @@ from typing import Any
 
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError, in_workspace
-from rlanything.core.printable import safe
+from rlanything.core.printable import tell
 from rlanything.parser import Parser
 from rlanything.planning.commands import add_plan, params_file
 from rlanything.planning.config_commands import add_config
@@ -68,7 +68,7 @@ def _heard(code: int) -> int:
     """The exit code. A verdict that was printed where nobody can read it is none."""
     if code > 1 or not (isinstance(sys.stdout, _Unread) and sys.stdout.lost):
         return code
-    _say("standard output is closed, so what this command printed is lost; what it wrote into files is kept")
+    tell("standard output is closed, so what this command printed is lost; what it wrote into files is kept")
     return 2
 
 
@@ -81,7 +81,7 @@ def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        _say(f"interrupted; what is finished is kept, {again}")
+        tell(f"interrupted; what is finished is kept, {again}")
         return 130
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -89,12 +89,12 @@ def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     except OSError as error:
         if args.traceback:
             raise
-        _say(_explain(error, again))
+        tell(_explain(error, again))
         return 2
     except RLAnythingError as error:
         if args.traceback:
             raise
-        _say(in_workspace(places.beside(str(error), args.root), args.within))
+        tell(in_workspace(places.beside(str(error), args.root), args.within))
         return 2
     return code
 
@@ -222,7 +222,7 @@ def _rerun(args: argparse.Namespace, root: Path) -> int:
     from rlanything.repro import rerun
 
     params, output = params_file(args).resolve(), None if args.output is None else args.output.resolve()
-    difference = rerun.rerun_trial(args.file, root, params, args.rerun, output, _say)
+    difference = rerun.rerun_trial(args.file, root, params, args.rerun, output, tell)
     print(rerun.outcome_text(args.rerun, args.output, difference), end="")
     return 0 if difference is None else 1
 
@@ -259,11 +259,6 @@ def _explain(error: OSError, again: str) -> str:
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return f"{text}. What a command writes, it writes into the project's folder; --root names another one"
     return text
-
-
-def _say(text: str) -> None:
-    """Print a message. It may name what others wrote, such as a folder of a foreign run."""
-    print("\n".join(map(safe, f"rlanything: {text}".split("\n"))), file=sys.stderr)
 
 
 if __name__ == "__main__":

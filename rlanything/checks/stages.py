@@ -26,6 +26,7 @@ from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.training import Training
 from rlanything.config import Config, Section
 from rlanything.core.errors import ConfigError, RLAnythingError
+from rlanything.core.printable import safe_lines
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import check, compose
 from rlanything.runs.imports import code_files, whole_folders
@@ -124,7 +125,7 @@ def main(words: list[str]) -> None:
         else:
             print(options(dependencies(args.file, Path(), args.registered)))
     except RLAnythingError as error:
-        sys.exit(f"rlanything: {error}")
+        sys.exit(safe_lines(f"rlanything: {error}"))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ In the words of a model or an environment, nothing moves the terminal's cursor a
 
 from __future__ import annotations
 
+import re
 import reprlib
 import signal
 import sys
@@ -15,11 +16,18 @@ _LONGEST = 200
 """Characters of a value in a message."""
 _DIGITS_BITS = 128
 """A whole number of more bits is told by their number. Python writes none of 4301 digits."""
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a pair that stands for one character. UTF-8 has no form for it."""
 
 
 def say(text: str) -> None:
     """Print a line to standard error now: also where that is a file, and from a process that may be killed."""
     print(text, file=sys.stderr, flush=True)
+
+
+def tell(text: str) -> None:
+    """Print a message of the command line to standard error. It may name what others wrote, such as a folder."""
+    print(safe_lines(f"rlanything: {text}"), file=sys.stderr)
 
 
 def safe(text: str) -> str:

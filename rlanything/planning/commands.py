@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.printable import one_line
+from rlanything.core.printable import one_line, tell
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -179,7 +178,7 @@ def warn(config: Config, root: Path) -> None:
     from rlanything.planning import check, checkpoints, samplers
 
     for text in [*check.missing(config), *checkpoints.warnings(config, root), *samplers.unlike(config)]:
-        print(f"rlanything: warning: {text}", file=sys.stderr)
+        tell(f"warning: {text}")
 
 
 def say_uncommitted(path: Path) -> None:
@@ -187,7 +186,7 @@ def say_uncommitted(path: Path) -> None:
     from rlanything.planning import uncommitted
 
     if found := uncommitted.note(path):
-        print(f"rlanything: {one_line(found)}", file=sys.stderr)
+        tell(one_line(found))
 
 
 def params_file(args: argparse.Namespace) -> Path:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import tell
 from rlanything.planning.commands import Commands, configuration, params_file, say_uncommitted, warn
 
 if TYPE_CHECKING:
@@ -76,14 +76,14 @@ def _warn_of_data(config: Config) -> None:
         _warn_of_open(config)
         check.stored(config)
     except ConfigError as error:
-        print(f"rlanything: warning: {error}", file=sys.stderr)
+        tell(f"warning: {error}")
 
 
 def _warn_of_open(config: Config) -> None:
     from rlanything.planning import check
 
     for text in check.left_open(config):
-        print(f"rlanything: warning: {text}", file=sys.stderr)
+        tell(f"warning: {text}")
 
 
 def _config_show(args: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import tell
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import (
     composed,
@@ -93,7 +93,7 @@ def _redivide(args: argparse.Namespace) -> int:
 
     config = configuration(args, engine=True, data=True)
     config.arm(args.arm)
-    for change in redivide(config, args.root, args.arm, _say):
+    for change in redivide(config, args.root, args.arm, tell):
         print(change)
     print(
         f"`rlanything {of_arm(TRAIN, args.arm)}` goes on with it; the record of the run will name the change"
@@ -176,7 +176,7 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
     if args.one_process:
         found = replace(found, config=found.config.in_one_process())
     args.within = found.name
-    _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
+    tell(f"in workspace {found.name}: {' '.join(args.overrides)}")
     if stage.engine:
         check.check(found.config, found.root)
         check.machine(found.config)
@@ -188,9 +188,5 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
             linked.check_runs(found.root)
         if stage.name not in BEFORE_TRAINING:
             stage.work(found.config, found.root, args.arm)
-    _say(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
+    tell(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
     return 0
-
-
-def _say(text: str) -> None:
-    print(f"rlanything: {text}", file=sys.stderr)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rlanything.core.printable import SURROGATE
 from rlanything.core.types import Json
 from rlanything.files import reader
 
@@ -47,7 +48,6 @@ BROKEN_OFF = frozenset({"error", "abort"})
 """What a server calls the end of a reply that it did not finish: OpenRouter an error, and vLLM one that is stopped."""
 Mask = Callable[[str], str]
 """Replaces the key in a text: a server may repeat what it was sent."""
-SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

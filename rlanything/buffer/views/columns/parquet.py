@@ -8,7 +8,6 @@ read (`derived.py`): a file that says otherwise is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -35,6 +34,7 @@ from rlanything.buffer.views.columns.table import (
 from rlanything.buffer.views.columns.trial import decoded_size
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
+from rlanything.core.printable import SURROGATE
 from rlanything.files import atomic
 from rlanything.files.reader import FileError, opened, parse, require_fits
 
@@ -44,7 +44,6 @@ ROW = 64
 """Bytes of a row whose texts are empty."""
 _PASSING = 8
 """How many times the limit the texts of a comparison may take in all. They are read part by part, and none is kept."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def write_parquet(
@@ -181,7 +180,7 @@ def _rows(lineage: Lineage, measured: Mapping[tuple[int, str], float]) -> Iterat
     for version in lineage.versions:
         task, head = version.task, version is lineage.head
         for name, text in (("env", task.env), ("instruction", task.instruction)):
-            if _SURROGATE.search(text):
+            if SURROGATE.search(text):
                 raise TaskBufferError(
                     f"slot {lineage.slot}: the {name} of v{version.number} has a lone surrogate, which Parquet cannot "
                     "hold; give the file a name in .jsonl"
