@@ -21,13 +21,11 @@ from typing import Any
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError, in_workspace
 from rlanything.core.printable import tell
-from rlanything.parser import Parser
+from rlanything.parser import Parser, Subparsers
 from rlanything.planning.commands import add_plan, params_file
 from rlanything.planning.config_commands import add_config
 from rlanything.workspaces import places
 from rlanything.workspaces.cli import add_stages, settle
-
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 
 class _Unread(io.TextIOWrapper):
@@ -116,7 +114,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     parser = plain_parser()
     # Of `Parser`, like all subparsers; the rooms' commands take any.
-    commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands: Subparsers[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_config(commands)
     add_stages(commands, shown)
     add_run_page(commands)
@@ -156,7 +154,7 @@ def plain_parser() -> Parser:
     return parser
 
 
-def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
+def _add_rehearse(commands: Subparsers[argparse.ArgumentParser]) -> None:
     rehearse = commands.add_parser(
         "rehearse", help="make stand-ins for a large experiment's models and data, and its params.yaml"
     )
@@ -179,7 +177,7 @@ def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
     rehearse.set_defaults(run=_rehearse)
 
 
-def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
+def _add_sweep(commands: Subparsers[argparse.ArgumentParser]) -> None:
     sweep = commands.add_parser("sweep", help="train many settings, compare them; goes on after a kill")
     sweep.add_argument("file", type=Path, metavar="FILE", help="e.g. experiments/sweep/thresholds.yaml")
     sweep.add_argument("--workers", type=int, default=2, metavar="N", help="trials at once here; default: 2")

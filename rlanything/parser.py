@@ -17,6 +17,8 @@ _ALIKE = 0.75
 """How much an unknown option must be like a known one to be no value of the configuration."""
 OVERRIDES = "overrides"
 """The argument of a command that takes overrides of the configuration."""
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+"""What commands are added to."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -63,7 +65,7 @@ class Parser(argparse.ArgumentParser):
 
     def _commands(self) -> Iterator[dict[str, Parser]]:
         for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):  # argparse has no public name for it
+            if isinstance(action, Subparsers):
                 yield action.choices
 
 

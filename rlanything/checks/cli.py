@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
+from rlanything.parser import Subparsers
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 Exclusive = argparse._MutuallyExclusiveGroup  # nor for this
 
 

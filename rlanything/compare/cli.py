@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
+from rlanything.parser import Subparsers
 
 if TYPE_CHECKING:
     from rlanything.files.outputs import Output
-
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
 
 _ABOUT = (

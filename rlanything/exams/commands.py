@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.exams import GradingOrder
+from rlanything.parser import Subparsers
 
 if TYPE_CHECKING:
     from rlanything.core.exams import Exam
@@ -18,7 +19,7 @@ FOLDER = Path(".rla/livebench")
 DATA = Path("evaluation/livebench")
 
 
-def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add `livebench setup`, `livebench answer` and `livebench grade` to the command line."""
     group = commands.add_parser("livebench", help="answer LiveBench's coding questions, grade the answers")
     actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -53,7 +54,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action.add_argument("--folder", type=Path, metavar="DIR", help=f"the grader's; default: {FOLDER}")
 
 
-def _add_answer(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_answer(actions: Subparsers[argparse.ArgumentParser]) -> None:
     answer = actions.add_parser(
         "answer", help="sample a program for every question; goes on where it was stopped"
     )

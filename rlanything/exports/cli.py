@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
+
 _ABOUT = (
     "Write the rollouts of a run as a folder that other tools read: logs for inspect_ai, a dataset of Parquet tables "
     "for the Hugging Face hub, rows for TRL's trainers, episodes of verifiers. The folder appears whole or not at all."

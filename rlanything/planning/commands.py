@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import one_line, tell
+from rlanything.parser import Subparsers
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rlanything.planning.costs.estimate import Estimate
     from rlanything.planning.plan import Calibration
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 ASSUMED = {
     "episode_share": (float, "expected length of an episode as a share of its limit of steps; default: 1"),
     "reply_share": (float, "expected length of a reply as a share of its max_tokens; default: 1"),
@@ -35,7 +35,7 @@ ASSUMED = {
 }
 
 
-def add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
+def add_plan(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the command `plan`."""
     plan = commands.add_parser("plan", help="dry run: print what every arm will cost")
     plan.add_argument(

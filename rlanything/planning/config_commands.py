@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import tell
-from rlanything.planning.commands import Commands, configuration, params_file, say_uncommitted, warn
+from rlanything.parser import Subparsers
+from rlanything.planning.commands import configuration, params_file, say_uncommitted, warn
 
 if TYPE_CHECKING:
     from rlanything.config import Config
 
 
-def add_config(commands: Commands[argparse.ArgumentParser]) -> None:
+def add_config(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the command `config`."""
     config = commands.add_parser("config", help="compose, check and show the configuration")
     actions = config.add_subparsers(title="actions", required=True, metavar="ACTION")
@@ -42,7 +43,7 @@ def add_config(commands: Commands[argparse.ArgumentParser]) -> None:
     _add_restore(actions)
 
 
-def _add_restore(actions: Commands[argparse.ArgumentParser]) -> None:
+def _add_restore(actions: Subparsers[argparse.ArgumentParser]) -> None:
     restore = actions.add_parser(
         "restore", help="take params.yaml, dvc.lock and the results back to the last commit"
     )

@@ -10,8 +10,7 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe_lines
-
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
 
 
 def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:

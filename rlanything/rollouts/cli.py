@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
+
 _ABOUT = (
     "One stored rollout: what the policy read and wrote, every vote or test of the reward model, the rewards and "
     "advantages that follow, and what of it trained. Without a selection, a rollout of the last iteration is shown, "

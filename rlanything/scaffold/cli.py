@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-Commands = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
 
 NEXT = """\
 It works as it is: dark corridors with lamps. envs/{name}/README.md says what to change first. Next:
@@ -13,7 +13,7 @@ It works as it is: dark corridors with lamps. envs/{name}/README.md says what to
   rlanything train --arm full env={name} scale=smoke"""
 
 
-def add_env(commands: Commands[argparse.ArgumentParser]) -> None:
+def add_env(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add `env init` to the command line."""
     group = commands.add_parser("env", help="make an environment of your own")
     actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")

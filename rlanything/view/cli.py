@@ -6,7 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
+
 _ABOUT = (
     "Write a run as a page for a browser: every rollout with its steps, votes or tests, rewards and advantages, and "
     "the history of its task. The page loads nothing from a network."

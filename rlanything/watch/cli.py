@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
+
 _ABOUT = (
     "What runs in the project now: stage, arm, seeds, time left, accuracies, warnings and what to do about them. It "
     "works beside a training, after it, and over a sweep. Without RUN it shows what runs in the project, its "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import tell
+from rlanything.parser import Subparsers
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import (
     composed,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from rlanything.stages.stage import Stage
 
 REDIVIDE = "redivide"
-Commands = argparse._SubParsersAction  # argparse has no public name for it
 Shown = Callable[[Path, str, str, bool], AbstractContextManager[None]]
 """From root, the words of a command, how much it prints, and whether it keeps the terminal, to what surrounds it."""
 
@@ -48,7 +48,7 @@ def settle(args: argparse.Namespace) -> None:
     args.within = "" if args.root == args.project else args.workspace
 
 
-def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> None:
+def add_stages(commands: Subparsers[argparse.ArgumentParser], shown: Shown) -> None:
     """Add a command for every stage, and `ls`. shown: shows the progress of a stage."""
     from rlanything.stages.declared import STAGES
 
@@ -78,7 +78,7 @@ def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> Non
     _add_ls(commands)
 
 
-def _add_redivide(commands: Commands[argparse.ArgumentParser]) -> None:
+def _add_redivide(commands: Subparsers[argparse.ArgumentParser]) -> None:
     about = (
         "let an unfinished run go on with the devices, the strategy and the batches that the configuration has now; "
         "its results are then equal to rounding, and no longer to the byte"
@@ -116,7 +116,7 @@ def _progress(args: argparse.Namespace, root: Path) -> AbstractContextManager[No
     return found
 
 
-def _add_ls(commands: Commands[argparse.ArgumentParser]) -> None:
+def _add_ls(commands: Subparsers[argparse.ArgumentParser]) -> None:
     lister = commands.add_parser("ls", help="list the workspaces, what is set in each, and their runs")
     lister.add_argument("--json", action="store_true", help="as JSON")
     lister.set_defaults(run=_ls)

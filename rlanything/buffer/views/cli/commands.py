@@ -11,11 +11,12 @@ from rlanything.buffer.views.cli.output import print_page
 from rlanything.buffer.views.cli.transfer import add_export, add_import
 from rlanything.buffer.views.commands import Deep
 from rlanything.buffer.views.find.names import RUNS
+from rlanything.parser import Subparsers
 
 _ABOUT = "What happened to the tasks of a run: read, compare, check and exchange its task buffer."
 
 
-def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], deep: Deep) -> None:
+def add_commands(subparsers: Subparsers[argparse.ArgumentParser], deep: Deep) -> None:
     """Add the commands of `rlanything buffer`. Each sets `run`: from parsed arguments, with `root`, to an exit code.
 
     deep: the replay of a run, for `buffer verify --deep`.

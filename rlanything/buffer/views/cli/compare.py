@@ -11,11 +11,11 @@ from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_page, print_text
 from rlanything.core.printable import safe
+from rlanything.parser import Subparsers
 
 if TYPE_CHECKING:
     from rlanything.files.outputs import Output
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
 _NAMES = """
 A buffer is named by a path or a run below runs/, each optionally @ITERATION; by a .jsonl or .parquet file; or by

@@ -14,8 +14,8 @@ from rlanything.buffer.views.terminal import Screen
 from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.printable import one_line
 from rlanything.core.types import Direction, EventKind
+from rlanything.parser import Subparsers
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 _BAND = re.compile(r"(\d*\.?\d+):(\d*\.?\d+)(?::(strict|inclusive|paired))?")
 _RANGE = re.compile(r"(\d*)(:?)(\d*)")
 

@@ -11,8 +11,7 @@ from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_text
 from rlanything.core.errors import in_workspace
 from rlanything.core.printable import safe
-
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+from rlanything.parser import Subparsers
 
 
 def add_export(commands: Subparsers[argparse.ArgumentParser]) -> None:
