@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
 Exclusive = argparse._MutuallyExclusiveGroup  # nor for this
@@ -146,4 +147,4 @@ def _of_runs(
 def _places(args: argparse.Namespace) -> tuple[Path, Path]:
     """The project, and its configuration."""
     root = args.root.resolve()
-    return root, (args.params or root / "params.yaml").resolve()
+    return root, (args.params or root / PARAMS).resolve()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +10,10 @@ from typing import TypeVar
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
+from rlanything.files.project import DECLARED, PRIVATE
 
 PLACE = "checks"
 """The folder of the project that holds the results of each check, by its name."""
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 Declared = TypeVar("Declared")
 
 
@@ -22,7 +21,7 @@ def check_declaration(file: Path, workers: int) -> None:
     """Raise `ConfigError` for a declaration whose file can name no check, and for less than one worker."""
     if workers < 1:
         raise ConfigError(f"--workers {workers}: at least 1 at once")
-    if not NAME.fullmatch(file.stem):
+    if not DECLARED.fullmatch(file.stem):
         raise ConfigError(
             f"{file}: a check is named by its file; use lower-case letters, digits, '-' and '_', e.g. ladder.yaml"
         )
@@ -34,7 +33,7 @@ def published(name: str, root: Path) -> Iterator[Path]:
 
     Raises `ConfigError` while another process publishes this check, and `OSError`.
     """
-    place, held = root / PLACE / name, root / ".rla" / "locks"
+    place, held = root / PLACE / name, root / PRIVATE / "locks"
     atomic.make(held)
     with (
         locks.held(held / f"publish-{name}", f"{place}: another process publishes it"),

@@ -19,7 +19,7 @@ from rlanything.checks.corruption.declare import Corruption, load_corruption
 from rlanything.checks.declaration import PLACE
 from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.pooling.declare import Pooling, load_pooling
-from rlanything.checks.pooling.experiments import PARAMS, folders
+from rlanything.checks.pooling.experiments import folders
 from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.study import registration
 from rlanything.checks.study.declare import Study, load_study
@@ -27,6 +27,7 @@ from rlanything.checks.training import Training
 from rlanything.config import Config, Section
 from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.core.printable import safe_lines
+from rlanything.files.project import PARAMS
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import check, compose
 from rlanything.runs.imports import code_files, whole_folders
@@ -97,19 +98,19 @@ def dependencies(file: Path, root: Path, pinned: bool = False) -> list[str]:
             assert isinstance(declared, Study)
             overrides += registration.pinned(declared, root, root / PLACE / file.stem)
         return of_command(found.command, compose.compose(overrides, root))
-    config = check.read(root / compose.PARAMS, root)
+    config = check.read(root / PARAMS, root)
     declared.check(config)
     runs = [Layout(Path()).run(arm, 0).parent.as_posix() for arm in found.arms(declared, config)]
-    return [compose.PARAMS, *runs, *of_command(found.command, config.model_dump(by_alias=True))]
+    return [PARAMS, *runs, *of_command(found.command, config.model_dump(by_alias=True))]
 
 
 def _pooled(file: Path, declared: Pooling, found: Kind, root: Path) -> list[str]:
     """Published results and code: it runs nothing."""
-    params = root / compose.PARAMS
+    params = root / PARAMS
     read = [path / part for path in folders(declared, root, params) for part in (PARAMS, "evaluation")]
     # A declared folder may lie outside of the project.
     parts = [(path.relative_to(root) if path.is_relative_to(root) else path).as_posix() for path in read]
-    return [compose.PARAMS, str(file), *parts, *whole_folders(code_files([found.command]))]
+    return [PARAMS, str(file), *parts, *whole_folders(code_files([found.command]))]
 
 
 def main(words: list[str]) -> None:

@@ -20,6 +20,7 @@ from rlanything.checks.training import CEILING, EXPERT, Training
 from rlanything.config import BASE, BASE_COOLED, Checkpoint, Config, parse
 from rlanything.core.ids import content_id
 from rlanything.files import hashes
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.records import write_json
 from rlanything.planning import check, compose
 from rlanything.runs.imports import code_hashes
@@ -29,7 +30,7 @@ from rlanything.stages.missing import Command, missing_runs, run_command
 from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
 from rlanything.sweep.trials.key import Key
 
-FOLDER = Path(".rla") / "checks"
+FOLDER = Path(PRIVATE, "checks")
 SHOWN = 8
 """Digits of the key in a workspace's name."""
 AGAIN = "remove it and start the same command again"
@@ -112,7 +113,7 @@ class Workspace:
     def prepare(self) -> None:
         """Write params.yaml and the links."""
         self.root.mkdir(parents=True, exist_ok=True)
-        compose.write(self.root / compose.PARAMS, self.overrides, self.project)
+        compose.write(self.root / PARAMS, self.overrides, self.project)
         link(self.root, self.project, SOURCES)
         link(self.root, self.inputs.place(self.config), MADE)
 

@@ -10,6 +10,7 @@ from rlanything.compare.results import Difference, Group, Why, differences, firs
 from rlanything.compare.settings import Setting, differing
 from rlanything.compare.side import Side
 from rlanything.config import CONTROLS, Config
+from rlanything.files.project import PARAMS
 from rlanything.planning import check
 from rlanything.report.contents import Contents, contents_of
 from rlanything.report.formatting import code, interval, p_text
@@ -51,7 +52,7 @@ def compare(sides: Sequence[Side], root: Path) -> Compared:
     found = groups(sides)
     config = next((side.config for side in sides if side.config is not None), None)
     if config is None:
-        config = check.read(root / "params.yaml", root, engine=False)
+        config = check.read(root / PARAMS, root, engine=False)
     contents = replace(contents_of(config), signals=(), metrics=_metrics(config, sides))
     return Compared(
         root, sides, found, contents, config, differences(found, contents.metrics), differing(sides)

@@ -10,6 +10,7 @@ from rlanything.compare.recorded import CURVES, SUMMARY, read_learning, read_sum
 from rlanything.compare.side import Arm, Side, settings_of
 from rlanything.config import BASE, BASE_COOLED, Config, parse
 from rlanything.core.errors import ConfigError, UserError
+from rlanything.files.project import PARAMS
 from rlanything.files.yaml_file import read_mapping
 from rlanything.report.formatting import code
 from rlanything.report.results.arms import ordered
@@ -19,7 +20,6 @@ from rlanything.report.results.statistics import Estimate, Panel
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 
-PARAMS = "params.yaml"
 NO_TEST = (
     "no evaluation is there (`dvc fetch` may bring it), only the means and intervals of the report, so no difference "
     "from it can be tested"

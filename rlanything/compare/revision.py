@@ -15,10 +15,11 @@ from tempfile import TemporaryDirectory
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views.find.revision import LOCAL, Revision, known_revisions, nearest
-from rlanything.compare.project import PARAMS, of_project, plain
+from rlanything.compare.project import of_project, plain
 from rlanything.compare.recorded import CURVES, SUMMARY, read_summary
 from rlanything.compare.side import Side
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import PARAMS
 from rlanything.files.reader import MOST_MB
 from rlanything.runs.layout import Layout
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
-from rlanything.compare.project import PARAMS, of_project
+from rlanything.compare.project import of_project
 from rlanything.compare.revision import of_revision, resolve
 from rlanything.compare.run.single import single
 from rlanything.compare.side import Side, of_runs
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import PARAMS, workspaces
 from rlanything.rollouts.runs import NoRun
 from rlanything.workspaces import places
 
@@ -46,11 +47,11 @@ def _project(name: str, root: Path) -> Path | None:
     """The folder of a project or workspace of that name; None where there is none."""
     if (root / name / PARAMS).is_file():
         return (root / name).resolve()
-    return places.find(name, root) if name in places.names(root) else None
+    return places.find(name, root) if name in workspaces(root) else None
 
 
 def _others(root: Path) -> str:
-    known = places.names(root)
+    known = workspaces(root)
     return (
         f"Workspaces: {', '.join(known) or 'none'}. It is no folder of a project and no git revision either"
     )

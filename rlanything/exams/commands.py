@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.exams import GradingOrder
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _answer(args: argparse.Namespace) -> int:
     from rlanything.planning import check
 
     root = args.root.resolve()
-    config = check.read(args.params or root / "params.yaml", root)
+    config = check.read(args.params or root / PARAMS, root)
     check.machine(config)
     exam, env = _exam(root)
     if config.env["_target_"] != env["_target_"]:
@@ -137,7 +138,7 @@ def _configured(args: argparse.Namespace, target: str) -> dict[str, Any]:
     """The section `env` of the configuration; empty when there is none, or when its class is not `target`."""
     from rlanything.config import load
 
-    path = args.params or args.root / "params.yaml"
+    path = args.params or args.root / PARAMS
     env = load(path).env if args.params or path.is_file() else {}
     return env if env.get("_target_") == target else {}
 

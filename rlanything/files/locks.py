@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic
+from rlanything.files.project import PRIVATE
 
 PATIENCE = 1.0
 """Seconds to wait for a lock: the kernel needs a moment to end a process that was just killed."""
@@ -32,7 +33,7 @@ def stage(root: Path, command: str, *writes: Path, apart: Sequence[str] = ()) ->
         apart: commands that must not run meanwhile, because one writes what the other reads; `train*` means all that
             begin so. Both must say so: each takes its own lock before it looks for the other's, so one sees the other.
     """
-    locks = root / ".rla" / "locks"
+    locks = root / PRIVATE / "locks"
     for folder in (locks, *writes):
         atomic.check_writable(folder)
     atomic.make(locks)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import one_line, tell
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def say_uncommitted(path: Path) -> None:
 
 def params_file(args: argparse.Namespace) -> Path:
     """The file of the configuration: the one that is named, or the project's."""
-    path: Path = args.params or args.root / "params.yaml"
+    path: Path = args.params or args.root / PARAMS
     return path
 
 

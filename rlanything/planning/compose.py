@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 FOLDER = "experiments"
-PARAMS = "params.yaml"
 ARM = "arm"
 PANELS = "tasks.panels."
 REMOVABLE = (("tasks", "panels"), ("evaluate", "judges"))

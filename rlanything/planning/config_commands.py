@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import tell
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 from rlanything.planning.commands import configuration, params_file, say_uncommitted, warn
 
@@ -61,7 +62,7 @@ def _config_write(args: argparse.Namespace) -> int:
     print(f"wrote {path} (scale {config.scale})")
     warn(config, args.root)
     _warn_of_data(config)
-    if path.resolve() == (args.root / "params.yaml").resolve() and (args.root / dvcfile.NAME).is_file():
+    if path.resolve() == (args.root / PARAMS).resolve() and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
 

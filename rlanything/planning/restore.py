@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.files.project import PARAMS, PRIVATE
 
-PARAMS, LOCK, PIPELINE = "params.yaml", "dvc.lock", "dvc.yaml"
+LOCK, PIPELINE = "dvc.lock", "dvc.yaml"
 RESULTS = ("provenance", "report")
 """Folders of results that stages write and git keeps."""
-KEPT = Path(".rla") / "restored"
+KEPT = Path(PRIVATE, "restored")
 """Where params.yaml and dvc.lock are kept as they were, so that finished results can still be found by their hashes."""
 MOST_LINES = 12
 

@@ -13,9 +13,10 @@ from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files import atomic
+from rlanything.files.project import PRIVATE
 from rlanything.files.reader import read_text
 
-MARK = Path(".rla") / "rehearsal.id"
+MARK = Path(PRIVATE, "rehearsal.id")
 
 
 class Unfinished:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe_lines
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
 
@@ -147,4 +148,4 @@ def _provenance(args: argparse.Namespace) -> int:
 def _config(args: argparse.Namespace, root: Path) -> Config:
     from rlanything.planning import check
 
-    return check.read(args.params or root / "params.yaml", root, engine=False)
+    return check.read(args.params or root / PARAMS, root, engine=False)

@@ -8,11 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import PARAMS
 from rlanything.repro.file_difference import Place, first_place
 
 STAGES = ("data", "models", "runs", "labels", "evaluation", "report")
 """Folders of results, in the order in which the pipeline makes them."""
-PROJECT = ("dvc.yaml", "params.yaml")
+PROJECT = ("dvc.yaml", PARAMS)
 """Files that a folder with results has, if it is no run. Its data/ and models/ may be links to another folder's."""
 _IN_RUN = (
     "buffer",

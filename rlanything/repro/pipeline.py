@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from rlanything.buffer.storage import START
 from rlanything.core.errors import ConfigError
 from rlanything.core.records.forms import first_error
+from rlanything.files.project import PARAMS
 from rlanything.files.reader import FileError
 from rlanything.files.yaml_file import mapping, read_mapping
 
@@ -71,7 +72,7 @@ def read_pipeline(root: Path) -> Pipeline:
 
 def _start(root: Path) -> list[Path]:
     """The buffer that `tasks.start` names, and the snapshots that it may be based on. In dvc.yaml it is a parameter."""
-    params = root / "params.yaml"
+    params = root / PARAMS
     tasks = read_mapping(params).get("tasks") if params.is_file() else None
     named = tasks.get("start") if isinstance(tasks, dict) else None
     if not isinstance(named, str):

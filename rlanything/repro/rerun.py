@@ -14,6 +14,7 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files.atomic import write_text
+from rlanything.files.project import PARAMS
 from rlanything.files.reader import read_object, read_text
 from rlanything.files.records import write_json
 from rlanything.planning import check
@@ -31,7 +32,6 @@ from rlanything.sweep.trials.key import Key
 
 MARK = "rerun.json"
 """The file in DIR that names the trial that is run again there."""
-PARAMS = "params.yaml"
 FILES = ("metrics.jsonl", "buffer")
 """The published files and folders of a run."""
 

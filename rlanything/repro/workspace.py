@@ -19,6 +19,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files import hashes
 from rlanything.files.atomic import clear, clear_removed, remove
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.reader import read_text
 from rlanything.repro.pipeline import Locked, Pipeline, read_lock, read_pipeline
 from rlanything.runs.machine import packages
@@ -28,7 +29,7 @@ PARTS = (
     "envs",
     "experiments",
     "dvc.yaml",
-    "params.yaml",
+    PARAMS,
     ".dvcignore",
     ".dvc/config",
     ".dvc/plots",
@@ -95,7 +96,7 @@ def from_disk(root: Path) -> Workspace:
         raise ConfigError(f"{lock}: no such file; there is nothing to verify before `dvc repro` has run")
     pipeline = read_pipeline(root)
     files = {name: (root / name) for name in (*PARTS, *_more(pipeline)) if (root / name).exists()}
-    target = root / ".rla" / "verify" / f"tree-{_digest(files)}"
+    target = root / PRIVATE / "verify" / f"tree-{_digest(files)}"
 
     def fill(folder: Path) -> None:
         for name, source in files.items():
@@ -112,7 +113,7 @@ def from_revision(root: Path, revision: str) -> Workspace:
     commit = _git(root, revision, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     lock = _git(root, revision, "show", f"{commit}:./dvc.lock").decode()
     archive = _git(root, revision, "archive", "--format=tar", commit)
-    target = root / ".rla" / "verify" / f"{commit[:12]}-{_software()[:12]}"
+    target = root / PRIVATE / "verify" / f"{commit[:12]}-{_software()[:12]}"
 
     def fill(folder: Path) -> None:
         with tarfile.open(fileobj=BytesIO(archive)) as files:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
+from rlanything.files.project import PRIVATE
 from rlanything.files.records import read_lines
 
 LORA = "lora"
@@ -88,11 +89,11 @@ class Layout:
 
     def live(self, key: str, arm: str, seed: int) -> Path:
         """The live folder of an unfinished run. DVC does not track it, so a killed run can be resumed from it."""
-        return self.root / ".rla" / "live" / key[:16] / arm / f"seed-{seed}"
+        return self.root / PRIVATE / "live" / key[:16] / arm / f"seed-{seed}"
 
     def timings(self, arm: str, seed: int) -> Path:
         """Seconds per phase of the newest finished run, one line an iteration. Not a result."""
-        return self.root / ".rla" / "timings" / arm / f"seed-{seed}.jsonl"
+        return self.root / PRIVATE / "timings" / arm / f"seed-{seed}.jsonl"
 
     def provenance(self, arm: str) -> Path:
         """What an arm's run was made from, and the hashes of its results. It is kept in git."""

@@ -15,8 +15,9 @@ from lightning.pytorch.loggers import Logger
 
 from rlanything import targets
 from rlanything.config import Config
+from rlanything.files.project import PRIVATE
 
-FOLDER = Path(".rla", "logs")
+FOLDER = Path(PRIVATE, "logs")
 """Default `save_dir` of loggers, below the project's root."""
 
 Section = Mapping[str, Any]

@@ -12,6 +12,7 @@ from rlanything.config import Config
 from rlanything.core.printable import counted
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_bytes, write_text
+from rlanything.files.project import PRIVATE
 from rlanything.files.reader import read_json, read_objects
 from rlanything.report import buffers, caveats, document, exports, figures, tables
 from rlanything.report.page.page import page_html
@@ -93,7 +94,7 @@ def _show(material: ReportData, console: Console, root: Path) -> None:
 
 def _paths(console: Console, root: Path, run: str | None) -> None:
     """Print where the files are, from the project's root, and how to show the buffer of `run`."""
-    workspace = root.name if root.parent.name == ".rla" else ""
+    workspace = root.name if root.parent.name == PRIVATE else ""
     here, option = (f".rla/{workspace}/", f" --workspace {workspace}") if workspace else ("", "")
     console.print(Text(f"Report: {here}{FOLDER}/report.md   numbers: {here}{FOLDER}/summary.json"))
     console.print(Text(f"Page: {here}{FOLDER}/index.html"))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
+from rlanything.files.project import PRIVATE
 from rlanything.sweep.declare import space, words
 from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
@@ -32,7 +33,7 @@ from rlanything.sweep.trials.key import Key, check_unchanged, other_study
 from rlanything.sweep.trials.status import status_line
 from rlanything.sweep.trials.worker import Worker
 
-FOLDER = Path(".rla") / "sweeps"
+FOLDER = Path(PRIVATE, "sweeps")
 
 
 @dataclass(frozen=True)

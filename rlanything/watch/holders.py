@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlanything.files.project import PRIVATE
 from rlanything.files.reader import FileError, opened
 
-LOCKS = Path(".rla", "locks")
+LOCKS = Path(PRIVATE, "locks")
 """Where the commands of a project have their locks."""
 _SIGNED = re.compile(rb"pid (\d{1,9}) on ([\x21-\x7e]{1,200})")
 _MOST = 300

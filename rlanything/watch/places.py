@@ -11,6 +11,7 @@ from pathlib import Path
 from rlanything.buffer.views.find.runs import natural
 from rlanything.config import Config, load
 from rlanything.core.errors import RLAnythingError
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.stages import TRAIN, of_arm
 from rlanything.watch import left, seeds, stages
 from rlanything.watch.holders import LOCKS, holder, lock_of
@@ -49,10 +50,10 @@ class Place:
 def roots(project: Path) -> Iterator[tuple[str, Path]]:
     """(name, folder) of every place: the project first, then what lies in its .rla/."""
     yield PROJECT, project
-    for count, folder in enumerate(_below(project / ".rla", DEEPEST)):
+    for count, folder in enumerate(_below(project / PRIVATE, DEEPEST)):
         if count > _MOST:
             return
-        yield folder.relative_to(project / ".rla").as_posix(), folder
+        yield folder.relative_to(project / PRIVATE).as_posix(), folder
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
@@ -66,7 +67,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
         # These functions say no of what cannot be looked into, so that it hides no other folder.
         if os.path.islink(path) or not os.path.isdir(path):
             continue
-        if os.path.isdir(path / ".rla") or os.path.isfile(path / "params.yaml"):
+        if os.path.isdir(path / PRIVATE) or os.path.isfile(path / PARAMS):
             yield path  # whatever its name: a workspace may be called `data`
         elif path.name not in _SKIPPED:
             yield from _below(path, depth - 1)
@@ -82,7 +83,7 @@ def is_busy(root: Path) -> bool:
 def _locks(root: Path) -> Iterator[Path]:
     yield from (root / LOCKS).glob("*")
     yield root / DVC_LOCK
-    yield from (root / ".rla" / "live").glob("*/*/seed-*/lock")
+    yield from (root / PRIVATE / "live").glob("*/*/seed-*/lock")
 
 
 def read(name: str, root: Path) -> Place:
@@ -108,7 +109,7 @@ def in_training(root: Path) -> list[Seed]:
     """The seeds in live folders. Of several trainings of an arm: the one that runs, or else the newest."""
     arms: dict[str, Path] = {}
     with suppress(OSError):  # a training that ends renames its folder while this looks
-        for folder in sorted((root / ".rla" / "live").glob("[!.]*/*"), key=_busy_then_newest):
+        for folder in sorted((root / PRIVATE / "live").glob("[!.]*/*"), key=_busy_then_newest):
             arms[folder.name] = folder
     found: list[Seed] = []
     for arm, place in sorted(arms.items()):
@@ -134,7 +135,7 @@ def finished(root: Path) -> list[Seed]:
 
 def _config(root: Path) -> tuple[Config | None, str]:
     """The configuration of a place, or why there is none that can be read."""
-    path = root / "params.yaml"
+    path = root / PARAMS
     if not path.is_file():
         return None, ""
     try:

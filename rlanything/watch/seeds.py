@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlanything.files.project import PRIVATE
 from rlanything.runs import timings
 from rlanything.runs.progress import heartbeat
 from rlanything.runs.resuming import origins
@@ -117,7 +118,7 @@ def declared(arm: Path) -> int:
 
 def finished(root: Path, folder: Path) -> Seed:
     """A seed below runs/, with the times of the newest run of its name where it was trained here."""
-    kept = root / ".rla" / "timings" / folder.parent.name / f"{folder.name}.jsonl"
+    kept = root / PRIVATE / "timings" / folder.parent.name / f"{folder.name}.jsonl"
     rows = tuple(map(tolerant.numbers, tolerant.lines(folder / "metrics.jsonl")))
     total, changed = len(rows) - 1 if rows else None, _changed(folder / "metrics.jsonl")
     return Seed(root, folder, FINISHED, total, rows, tuple(tolerant.lines(kept)), changed)

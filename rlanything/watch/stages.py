@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlanything.config import Config
+from rlanything.files.project import PRIVATE
 from rlanything.stages import BOOTSTRAP, EVALUATE, LABEL, REPORT, TASKS, TRAIN, of_arm
 from rlanything.stages.declared import STAGES
 from rlanything.stages.stage import Stage
@@ -17,7 +18,7 @@ from rlanything.watch import tolerant
 from rlanything.watch.holders import Holder, holder, lock_of
 
 RUNNING, THERE, TO_DO = "running", "there", "to do"
-TIMES = Path(".rla", "timings", "stages.jsonl")
+TIMES = Path(PRIVATE, "timings", "stages.jsonl")
 """What each stage took when it last ran here, a line each time that one ends. Not a result."""
 _BEFORE: Mapping[str, Sequence[str]] = {
     BOOTSTRAP: (TASKS,),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.watch import left, machine, places, seeds
 from rlanything.watch.advice.checks import warnings
 from rlanything.watch.advice.warned import Warned
@@ -135,7 +136,7 @@ def _at_path(name: str, project: Path) -> list[Place]:
         runs = [folder for folder in sorted(path.glob("seed-*")) if _is_run(folder)]
         if runs:
             return [_alone(runs)]
-        if (path / "params.yaml").is_file() or (path / "runs").is_dir() or (path / ".rla").is_dir():
+        if (path / PARAMS).is_file() or (path / "runs").is_dir() or (path / PRIVATE).is_dir():
             return [places.read(_place_name(path, project), path)]
     return []
 
@@ -159,7 +160,7 @@ def _place_name(root: Path, project: Path) -> str:
     root, project = root.resolve(), project.resolve()
     if root == project:
         return places.PROJECT
-    inside = project / ".rla"
+    inside = project / PRIVATE
     return root.relative_to(inside).as_posix() if root.is_relative_to(inside) else str(root)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import file_hashes, files_in
-from rlanything.planning import compose
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.planning.uncommitted import few
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.stages import EVALUATE, LABEL, TRAIN
 from rlanything.sweep.trials.inputs import MADE, Inputs
-from rlanything.workspaces import listing, places
+from rlanything.workspaces import listing
 
 MEASURING = (LABEL, EVALUATE)
 """Stages whose results belong to runs that are there."""
@@ -40,9 +40,9 @@ def check(root: Path, project: Path, config: Config, stage: str, arm: str) -> No
     if stage not in (TRAIN, *MEASURING) or not any((root / name).is_symlink() for name in MADE):
         return
     if (root / MADE[0]).resolve() == (project / MADE[0]).resolve():  # which may be a link to a larger disk
-        inputs = Inputs.of(project, project / compose.PARAMS, project / places.FOLDER / "inputs")
+        inputs = Inputs.of(project, project / PARAMS, project / PRIVATE / "inputs")
         if found := inputs.differences(config):
-            words = [stage, *(["--arm", arm] if arm else []), *listing.overrides(root / compose.PARAMS)]
+            words = [stage, *(["--arm", arm] if arm else []), *listing.overrides(root / PARAMS)]
             raise ConfigError(
                 f"{root / MADE[0]}: these are the project's tasks and base models, made under other settings since "
                 f"({few(found)}). With its overrides the command makes the workspace's own beside: "

@@ -9,15 +9,15 @@ from typing import Any
 
 from rlanything.buffer.views.terminal import Screen, aligned
 from rlanything.core.printable import safe
+from rlanything.files.project import PARAMS, PRIVATE, workspaces
 from rlanything.files.reader import FileError, read_text
-from rlanything.workspaces import places
 
 _WRITTEN = "#     rlanything config write"
 
 
 def page(root: Path) -> list[dict[str, Any]]:
     """One row a workspace, the project's root first."""
-    return [_row(".", root), *(_row(name, root / places.FOLDER / name) for name in places.names(root))]
+    return [_row(".", root), *(_row(name, root / PRIVATE / name) for name in workspaces(root))]
 
 
 def text(rows: Sequence[dict[str, Any]], screen: Screen) -> str:
@@ -31,11 +31,11 @@ def text(rows: Sequence[dict[str, Any]], screen: Screen) -> str:
 
 
 def _row(name: str, folder: Path) -> dict[str, Any]:
-    live = (folder / ".rla" / "live").glob("[!.]*")  # a hidden one is being removed
+    live = (folder / PRIVATE / "live").glob("[!.]*")  # a hidden one is being removed
     return {
         "workspace": name,
         "folder": str(folder),
-        "overrides": overrides(folder / places.PARAMS),
+        "overrides": overrides(folder / PARAMS),
         "finished": _arms(folder / "runs"),
         "training": sorted({arm for key in live for arm in _arms(key)}),
     }

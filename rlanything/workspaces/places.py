@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 from rlanything.core.errors import NO_RUN, ConfigError, unknown
+from rlanything.files.project import PARAMS, PRIVATE, workspaces
 
-FOLDER = Path(".rla")
-PARAMS = "params.yaml"
 KEPT = frozenset(
     {
         *("alfworld", "bootstrap", "checks", "inputs", "live", "livebench", "locks", "logs", "replies"),
@@ -28,23 +27,18 @@ def project(here: Path) -> Path:
     return here
 
 
-def names(root: Path) -> list[str]:
-    """The names of the project's workspaces."""
-    return sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{PARAMS}"))
-
-
 def find(name: str, root: Path) -> Path:
     """The folder of a workspace. Raises `ConfigError` with the nearest name."""
-    known = names(root)
+    known = workspaces(root)
     if name not in known:
         hint = unknown(name, known) if known else "this project has none yet"
         raise ConfigError(f"workspace {name!r}: {hint}")
-    return root / FOLDER / name
+    return root / PRIVATE / name
 
 
 def free(name: str, root: Path) -> Path:
     """The folder for a workspace of that name, made or not. Raises `ConfigError` for a name that cannot be one."""
-    place = root / FOLDER / name
+    place = root / PRIVATE / name
     if name.lower() in KEPT:  # some file systems do not tell the case
         raise ConfigError(
             f"workspace {name!r}: choose another name; the project keeps its own files in {place}"
@@ -64,12 +58,12 @@ def _begun(place: Path) -> bool:
 def name_of(root: Path) -> str:
     """The name of the workspace that `root` is; '' for a folder that is none."""
     root = root.resolve()
-    return root.name if root.parent.name == FOLDER.name else ""
+    return root.name if root.parent.name == PRIVATE else ""
 
 
 def beside(text: str, root: Path) -> str:
     """A message, of the project, that ends with its having no run yet: also with its workspaces. Others stay."""
-    known = names(root) if text.endswith(NO_RUN) else []
+    known = workspaces(root) if text.endswith(NO_RUN) else []
     if not known:
         return text
     return (

@@ -13,6 +13,7 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.yaml_file import mapping, read_mapping
 from rlanything.planning import compose
 from rlanything.planning.uncommitted import few
@@ -43,13 +44,13 @@ def prepare(project: Path, params: Path, overrides: Sequence[str], name: str = "
     name = name or trial_name(overrides)
     place = places.free(name, project)
     data = compose.compose(overrides, project)
-    file = place / compose.PARAMS
+    file = place / PARAMS
     if file.is_file():
         _check_same(file, compose.text(data, overrides))
     config = compose.checked(data, project)
     if _has_own(place, SOURCES):
         return Trial(name, place, config, place)
-    inputs = Inputs.of(project, params, project / places.FOLDER / "inputs")
+    inputs = Inputs.of(project, params, project / PRIVATE / "inputs")
     found = inputs.place(config)
     place.mkdir(parents=True, exist_ok=True)
     link(place, project, SOURCES)

@@ -29,6 +29,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import GameFiles
 from rlanything.core.types import Task
 from rlanything.files import atomic
+from rlanything.files.project import PARAMS
 from rlanything.files.reader import FileError, read_object
 from rlanything.targets import named_class
 
@@ -132,7 +133,7 @@ def game_files(root: Path) -> tuple[Writer, Reader]:
     """The functions of the project's family that write and read games. Raises `TaskBufferError` if there are none."""
     from rlanything.files.yaml_file import read_mapping
 
-    path = root / "params.yaml"
+    path = root / PARAMS
     try:
         target = str(read_mapping(path)["env"]["_target_"])
     except (FileError, LookupError, TypeError) as error:

@@ -25,6 +25,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.records.provenance import problem
 from rlanything.files.hashes import file_hashes, tree_hash
+from rlanything.files.project import PRIVATE
 from rlanything.files.reader import read_object
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout
@@ -32,7 +33,7 @@ from rlanything.runs.machine import versions
 from rlanything.stages.evaluate import policy_of
 
 CHECK = "adaptation"
-FOLDER = Path(".rla") / "checks" / CHECK
+FOLDER = Path(PRIVATE, "checks", CHECK)
 CONFIGURED = ("seed", "env", "engine", "model", "rollout")
 COMMAND = f"rlanything check {CHECK}"
 MEASURED = "rlanything.checks.adaptation.measure"

@@ -25,6 +25,7 @@ from rlanything.core.ids import content_id
 from rlanything.core.records.provenance import problem
 from rlanything.core.seeds import derive_seed
 from rlanything.files.hashes import digest, tree_hash
+from rlanything.files.project import PRIVATE
 from rlanything.files.reader import read_object
 from rlanything.files.records import read_panel, write_json
 from rlanything.rewards.panel import parsed
@@ -34,7 +35,7 @@ from rlanything.runs.layout import Layout
 from rlanything.runs.machine import versions
 from rlanything.stages.evaluate import pair_of
 
-FOLDER = Path(".rla") / "checks" / "corruption"
+FOLDER = Path(PRIVATE, "checks", "corruption")
 CONFIGURED = ("seed", "engine", "model", "judge")
 COMMAND = "rlanything check corruption"
 

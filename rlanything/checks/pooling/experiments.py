@@ -8,18 +8,18 @@ from math import sqrt
 from pathlib import Path
 from statistics import fmean
 
-from rlanything.checks.declaration import NAME, PLACE
+from rlanything.checks.declaration import PLACE
 from rlanything.checks.pooling.declare import Compared, Pooling
 from rlanything.config import BASE, Config
 from rlanything.config.reading import load
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files import atomic
+from rlanything.files.project import DECLARED, PARAMS
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import Panels, read_evaluation
 from rlanything.report.results.statistics import Contrast
 from rlanything.runs.layout import Layout
 
-PARAMS = "params.yaml"
 PROCESS = "rm_process"
 """The metric of `first_reward`, balanced over good and bad steps."""
 AGAIN = "take it from git, or make it again in its folder"
@@ -85,7 +85,7 @@ def folders(declared: Pooling, root: Path, params: Path) -> list[Path]:
             )
         there = sorted(path.parent for path in (root / PLACE).glob(f"*/{PARAMS}"))
         # What is being published, or was when it was killed, has a name that no check has.
-        there = [path for path in there if NAME.fullmatch(path.name)]
+        there = [path for path in there if DECLARED.fullmatch(path.name)]
         env = _environment(load(params))
         # A check that evaluated no arm is no experiment, whatever its configuration is.
         evaluated = [path for path in there if (path / "evaluation").is_dir()]

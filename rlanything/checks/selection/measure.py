@@ -25,6 +25,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, Trajectory
 from rlanything.core.unittests import ComparesOutputs
 from rlanything.files.hashes import digest, tree_hash
+from rlanything.files.project import PRIVATE
 from rlanything.files.records import read_lines, write_lines
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
@@ -34,7 +35,7 @@ from rlanything.stages.evaluate import pair_of
 if TYPE_CHECKING:
     from rlanything.rewards.unit_tests.writer import UnitTestWriter
 
-FOLDER = Path(".rla") / "checks" / "selection"
+FOLDER = Path(PRIVATE, "checks", "selection")
 SAMPLED = ("panel", "programs", "tests", "temperature")
 """Keys of the declaration that decide what is sampled."""
 CONFIGURED = ("seed", "env", "engine", "model", "rollout", "judge")

@@ -12,6 +12,7 @@ from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.study.published import read_published
 from rlanything.checks.study.results import Found
 from rlanything.checks.workspace import Workspace
+from rlanything.files.project import PARAMS
 from rlanything.files.records import write_json
 
 STUDY = Path("experiments") / "check" / "study.yaml"
@@ -104,7 +105,7 @@ def _registering(file: Path, pinned: bool) -> str:
 
 def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     keep(file, found.study, load_study, folder / "study.yaml")
-    shutil.copyfile(workspace / "params.yaml", folder / "params.yaml")
+    shutil.copyfile(workspace / PARAMS, folder / PARAMS)
     write_json(folder / "study.json", document.to_json(found))
     _draw(found, file.stem, folder)
     shutil.copytree(workspace / "evaluation", folder / "evaluation")

@@ -18,6 +18,7 @@ from rlanything.config import parse
 from rlanything.config.reading import validated
 from rlanything.core.errors import ConfigError
 from rlanything.core.records.forms import first_error
+from rlanything.files.project import PARAMS
 from rlanything.files.reader import read_object
 from rlanything.files.yaml_file import read_mapping
 from rlanything.report.contents import contents_of
@@ -26,7 +27,6 @@ from rlanything.report.results.metrics import Metric, metrics_for
 from rlanything.report.results.statistics import Contrast, Estimate
 
 DECLARATION = "study.yaml"
-PARAMS = "params.yaml"
 
 
 class _Difference(BaseModel):

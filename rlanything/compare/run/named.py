@@ -10,6 +10,7 @@ from typing import Any
 from rlanything.buffer.views.find.places import RUNS
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import PARAMS
 from rlanything.files.yaml_file import read_mapping
 from rlanything.repro import run_rules
 from rlanything.rollouts import runs
@@ -50,7 +51,7 @@ def config_of(found: Sequence[NamedRun]) -> Config:
 def _live(run: NamedRun) -> Config:
     """That of the project, with everything that decides the run as the run keeps it."""
     own = origin_of(run).config
-    data: dict[str, Any] = read_mapping(run.root / "params.yaml")
+    data: dict[str, Any] = read_mapping(run.root / PARAMS)
     for section, value in own.items():
         if section in data:
             merged = section in _MERGED and isinstance(value, dict) and isinstance(data[section], dict)

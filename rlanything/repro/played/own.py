@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlanything.buffer.views.find.places import WORKSPACES
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
-from rlanything.planning.compose import PARAMS
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.repro import run_rules
 
 
@@ -36,4 +35,4 @@ def _trusted(home: Path, project: Path) -> Path:
 
     A run that was passed on may lie in a project that was passed on with it, so its own folder says nothing."""
     home, project = home.resolve(), project.resolve()
-    return home if home.is_relative_to(project / WORKSPACES) else project
+    return home if home.is_relative_to(project / PRIVATE) else project

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.project import DECLARED
 from rlanything.files.reader import read_text
 from rlanything.files.yaml_file import MOST_MB, mapping
 from rlanything.sweep.declare.parameters import Band, Choices, Range
 from rlanything.sweep.declare.sweep import Budget, Pruner, Sweep
 
 EXAMPLES = Path("experiments") / "sweep"
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 SECTIONS: dict[str, type[BaseModel]] = {
     "choices": Choices, "range": Range, "band": Band, "budget": Budget, "pruner": Pruner,
 }  # fmt: skip
@@ -25,7 +24,7 @@ TYPES = ("bool", "int", "float", "str")
 
 def sweep_name(path: Path) -> str:
     """The sweep's name: that of its file. Raises `ConfigError` for one that cannot name a folder."""
-    if not NAME.fullmatch(path.stem):
+    if not DECLARED.fullmatch(path.stem):
         raise ConfigError(
             f"{path}: a sweep is named by its file; use lower-case letters, digits, '-' and '_', e.g. thresholds.yaml"
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import PARAMS
 from rlanything.files.reader import read_text
 from rlanything.report import exports
 from rlanything.report.results.comparison import Comparison
@@ -47,11 +48,11 @@ def _record(board: Board, experiment: str, number: int, root: Path, head: str) -
     from dvc.repo.experiments.refs import ExpRefInfo
 
     panels = {arm: dict(of) for arm, of in board.measured(number).panels.items()}
-    params = board.results(number) / "params.yaml"
+    params = board.results(number) / PARAMS
     config = load(params)
     cells = Comparison(panels, metrics_for(config)).cells()
     files = {
-        "params.yaml": read_text(params),
+        PARAMS: read_text(params),
         "report/headline.json": exports.headline_json(config, cells),
         "report/summary.json": exports.summary_json(cells),
     }

@@ -12,6 +12,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from rlanything.files import atomic, locks
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.reader import read_json
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout
@@ -52,7 +53,7 @@ def publish(board: Board, declared: Path, root: Path, before: int | None) -> Non
         before: `stamp` when this worker began.
     """
     name = declared.stem
-    target, folder = published_folder(root, name), root / ".rla" / "locks"
+    target, folder = published_folder(root, name), root / PRIVATE / "locks"
     folder.mkdir(parents=True, exist_ok=True)
     with locks.held(folder / f"publish-{name}", f"{target}: another worker publishes it", PATIENCE_S):
         if stamp(root, name) in (None, before) or not _current(board, target):
@@ -115,17 +116,17 @@ def _write_numbers(board: Board, folder: Path) -> None:
     (folder / "fresh.json").write_text(json.dumps(rows, indent=2) + "\n")
     best = board.best()
     if best is not None:
-        shutil.copyfile(board.results(best.number) / "params.yaml", folder / "best.yaml")
+        shutil.copyfile(board.results(best.number) / PARAMS, folder / "best.yaml")
 
 
 def _write_trials(board: Board, folder: Path) -> None:
     """Every trial: its configuration, and metrics, evaluation and buffers; of a crashed one its log."""
     for trial in board.study.trials():
         source, target = board.results(trial.number), folder / "trials" / f"{trial.number:04d}"
-        if not (source / "params.yaml").is_file():
+        if not (source / PARAMS).is_file():
             continue
         target.mkdir(parents=True)
-        shutil.copyfile(source / "params.yaml", target / "params.yaml")
+        shutil.copyfile(source / PARAMS, target / PARAMS)
         if trial.state == TrialState.COMPLETE:
             _copy_outputs(board, source, target)
         elif (source / "log.txt").is_file():
@@ -141,7 +142,7 @@ def _write_fresh(board: Board, number: int, target: Path) -> None:
     if not crashed and not board.fresh.is_finished(number):
         return
     target.mkdir(parents=True)
-    kept = ("params.yaml", "log.txt", ERROR) if crashed else ("params.yaml",)
+    kept = (PARAMS, "log.txt", ERROR) if crashed else (PARAMS,)
     for file in kept:
         if (source / file).is_file():
             shutil.copyfile(source / file, target / file)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rlanything.config import load
 from rlanything.files import atomic
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.planning import compose
 from rlanything.runs.fingerprint import made_from
 from rlanything.runs.folder import RunFolder
@@ -44,7 +45,7 @@ class TrialFolder:
         """Write params.yaml and the links; returns where the inputs are. Raises `ConfigError` for a bad point."""
         self.path.mkdir(parents=True, exist_ok=True)
         overrides = hydra_overrides(self.sweep, sets, self.seeds)
-        config = compose.write(self.path / "params.yaml", overrides, inputs.root)
+        config = compose.write(self.path / PARAMS, overrides, inputs.root)
         for arm in self.sweep.arms:
             config.arm(arm)
         place = inputs.place(config)
@@ -54,11 +55,11 @@ class TrialFolder:
 
     def commands(self) -> list[Command]:
         """What still has to run, in order."""
-        return missing_runs(load(self.path / "params.yaml"), self.path, self.sweep.arms)
+        return missing_runs(load(self.path / PARAMS), self.path, self.sweep.arms)
 
     def clear(self) -> None:
         """Remove what its commands made; the log stays."""
-        for name in ("runs", "labels", "evaluation", "provenance", ".rla"):
+        for name in ("runs", "labels", "evaluation", "provenance", PRIVATE):
             shutil.rmtree(self.path / name, ignore_errors=True)
 
     def live(self, arm: str) -> list[Path]:
@@ -70,12 +71,12 @@ class TrialFolder:
         return [Layout(self.path).run(arm, seed) for seed in range(self.seeds)]
 
     def _live(self, arm: str, seed: int) -> Path:
-        runs = sorted((self.path / ".rla" / "live").glob(f"[!.]*/{glob.escape(arm)}/seed-{seed}"))
-        return runs[-1] if runs else self.path / ".rla" / "live" / "none"
+        runs = sorted((self.path / PRIVATE / "live").glob(f"[!.]*/{glob.escape(arm)}/seed-{seed}"))
+        return runs[-1] if runs else self.path / PRIVATE / "live" / "none"
 
     def progress(self) -> float:
         """Share of the trial's iterations that are published."""
-        each = load(self.path / "params.yaml").train.iterations + 1
+        each = load(self.path / PARAMS).train.iterations + 1
         layout, arms = Layout(self.path), self.sweep.arms
         placed = sum(layout.run(arm, seed).is_dir() for arm in arms for seed in range(self.seeds))
         live = sum(len(RunFolder(p).published()) for arm in arms for p in self.live(arm))
@@ -88,7 +89,7 @@ class TrialFolder:
             earlier: a folder with runs of the trial.
             seeds: how many seeds to take from it; None: all that every arm has, from 0 on.
         """
-        config, there, here = load(self.path / "params.yaml"), Layout(earlier), Layout(self.path)
+        config, there, here = load(self.path / PARAMS), Layout(earlier), Layout(self.path)
         arms = self.sweep.arms
         if seeds is None:
             seeds = next(n for n in itertools.count() if not all(there.run(arm, n).is_dir() for arm in arms))

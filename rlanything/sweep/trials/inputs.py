@@ -12,6 +12,7 @@ from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files.hashes import digest
+from rlanything.files.project import PARAMS
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
 from rlanything.planning.pipeline import Pipeline
@@ -76,7 +77,7 @@ class Inputs:
         """Make the folder in which the commands of `missing_inputs` can run."""
         place.mkdir(parents=True, exist_ok=True)
         link(place, self.root, SOURCES)
-        compose.write(place / "params.yaml", overrides, self.root)
+        compose.write(place / PARAMS, overrides, self.root)
 
 
 def _made_from(config: Config, pipeline: Pipeline) -> bool:
@@ -88,7 +89,7 @@ def _made_from(config: Config, pipeline: Pipeline) -> bool:
     stages = (read_mapping(lock).get("stages") or {}) if lock.is_file() else {}
     data = config.model_dump(mode="json", by_alias=True)
     for stage in BEFORE_TRAINING:
-        recorded = ((stages.get(stage) or {}).get("params") or {}).get(compose.PARAMS) or {}
+        recorded = ((stages.get(stage) or {}).get("params") or {}).get(PARAMS) or {}
         now = pipeline.params(stage, data)
         if any(name in recorded and recorded[name] != value for name, value in now.items()):
             return False

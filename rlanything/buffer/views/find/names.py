@@ -15,12 +15,10 @@ from typing import Any
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.storage import snapshot_iteration
 from rlanything.buffer.views.find.places import (
-    PARAMS,
     RUNS,
     arm_and_seed,
     on_disk,
     project,
-    project_names,
     project_of,
     run_names,
     short_name,
@@ -30,6 +28,7 @@ from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.views.find.source import PARQUET, Source
 from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.errors import NO_RUN
+from rlanything.files.project import PARAMS, workspaces
 from rlanything.files.reader import read_text
 
 _AT = re.compile(r"(.+)@(\d{1,9})")
@@ -88,7 +87,7 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
             f"{nearest(base, made)}"
         )
     revisions = known_revisions(root)
-    known = [*made, *revisions, *project_names(root)]
+    known = [*made, *revisions, *workspaces(root)]
     none = "" if made or not known else f"; {NO_RUN}"
     if not revisions:
         raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}{none}")
@@ -109,7 +108,7 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
     short = rest or _default(at, runs, prefer)
     run = at.run(short)
     short = short.removeprefix(f"{RUNS}/").rstrip("/")
-    rule = _declared_rule(at.text("params.yaml"))
+    rule = _declared_rule(at.text(PARAMS))
     return Source(short, rule, revision, run, _checked(run, iteration, f"{revision}:{short}"))
 
 
@@ -149,7 +148,7 @@ def _declared_rule(params: str) -> AcceptanceRule:
     from rlanything.files.yaml_file import mapping
 
     try:
-        declared: Any = mapping(Path("params.yaml"), params or "{}")["adaptation"]
+        declared: Any = mapping(Path(PARAMS), params or "{}")["adaptation"]
         band = float(declared["alpha_low"]), float(declared["alpha_high"])
         return AcceptanceRule(*band, declared.get("acceptance", "strict"))
     except (LookupError, TypeError, ValueError, AttributeError):  # an error of YAML is a ValueError

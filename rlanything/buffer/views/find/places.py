@@ -11,12 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from rlanything.buffer.views.find.runs import find_runs
+from rlanything.files.project import PARAMS, PRIVATE
 
 RUNS = Path("runs")
 """Where a project's runs lie. A run may be named by its path below this folder."""
-WORKSPACES = Path(".rla")
-LIVE = WORKSPACES / "live"
-PARAMS = "params.yaml"
+LIVE = Path(PRIVATE, "live")
 
 
 def on_disk(name: str, root: Path) -> Path | None:
@@ -56,20 +55,15 @@ def unfinished(name: str, root: Path) -> str:
 def short_name(run: Path, root: Path) -> str:
     """The shortest name that finds a run on disk: below runs/ arm and seed, in a workspace `bold:full/seed-0`."""
     parts = run.relative_to(root).parts if run.is_relative_to(root) else ()
-    if parts[:1] == WORKSPACES.parts and parts[2:3] == RUNS.parts:
+    if parts[:1] == (PRIVATE,) and parts[2:3] == RUNS.parts:
         return f"{parts[1]}:{'/'.join(parts[3:])}"
     return "/".join(parts) or run.as_posix()
 
 
 def project(name: str, root: Path) -> Path | None:
     """The folder of a project or workspace of that name; None where there is none."""
-    places = (root / name, root / WORKSPACES / name) if name else ()
+    places = (root / name, root / PRIVATE / name) if name else ()
     return next((place for place in places if (place / PARAMS).is_file()), None)
-
-
-def project_names(root: Path) -> list[str]:
-    """The names of the project's workspaces, as they stand before a colon."""
-    return sorted(path.parent.name for path in (root / WORKSPACES).glob(f"*/{PARAMS}"))
 
 
 def run_names(root: Path) -> list[str]:
