@@ -10,7 +10,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
-Exclusive = argparse._MutuallyExclusiveGroup  # nor for this
+Exclusive = argparse._MutuallyExclusiveGroup  # argparse has no public name for it
 
 
 def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:

@@ -1,17 +1,14 @@
-"""Runs a check to its end, and says how far it is: one that trains arms of its own, or measures finished runs."""
+"""Runs a check that trains arms of its own to its end, and says how far it is."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Protocol
 
 from rlanything.checks.workspace import Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
-from rlanything.runs.workers import run_all
 
 
 @contextmanager
@@ -40,44 +37,6 @@ def _require_as_it_was(space: Workspace) -> None:
             "the check ran, so its arms could not be compared. Undo the change, and the same command goes on; "
             "with it, the command begins anew"
         )
-
-
-class Part(Protocol):
-    """What one process of a check measures, for example a finished run."""
-
-    @property
-    def done(self) -> bool:
-        """Whether its measurement is there."""
-        ...
-
-
-@contextmanager
-def measured(
-    check: str,
-    folder: Path,
-    parts: Sequence[Part],
-    what: str,
-    measure: Callable[..., None],
-    given: Sequence[Any],
-    workers: int,
-) -> Iterator[None]:
-    """Measure every part that is still to do. The folder is locked until the block ends.
-
-    Args:
-        check: what it is, for messages: `corruption mine`.
-        folder: where the measurements lie.
-        parts: all of them.
-        what: words for those that are done: `runs are measured`.
-        measure: called with `given` and a part, in a process of its own, so that models and sandboxes go with it.
-        given: its first arguments.
-        workers: parts at once; changes no result.
-    """
-    atomic.make(folder)
-    with locks.held(folder / "lock", f"{folder}: another process runs this check here"):
-        left = [part for part in parts if not part.done]
-        say(check, f"{len(parts) - len(left)} of {len(parts)} {what}")
-        run_all(measure, [(*given, part) for part in left], workers)
-        yield
 
 
 def print_tasks(space: Workspace, check: str) -> None:

@@ -11,7 +11,7 @@ import yaml
 from check_cases import here, rewrite_tasks
 from picture_run_cases import configured, patched, train_once
 
-from rlanything.checks import running
+from rlanything.checks import finished_runs
 from rlanything.checks.adaptation import command as adaptation
 from rlanything.checks.corruption import command as corruption
 from rlanything.core.types import Request
@@ -31,7 +31,7 @@ def asked(monkeypatch) -> list[Request]:
         return generate(self, requests)
 
     monkeypatch.setattr(TransformersEngine, "generate", noted)
-    monkeypatch.setattr(running, "run_all", here)
+    monkeypatch.setattr(finished_runs, "run_all", here)
     return found
 
 

@@ -12,8 +12,7 @@ import yaml
 from check_cases import here
 from stage_cases import SMALL, contents
 
-from rlanything.checks import running
-from rlanything.checks.corruption import command
+from rlanything.checks import finished_runs
 from rlanything.cli import main
 from rlanything.planning import compose
 from rlanything.rewards.step_votes import evaluation
@@ -44,7 +43,7 @@ def words(root: Path, *more: str) -> list[str]:
 def finished(undisturbed, tmp_path_factory) -> Path:
     root = project(undisturbed, tmp_path_factory.mktemp("corruption") / "project")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "run_all", here)
+        patch.setattr(finished_runs, "run_all", here)
         assert main(words(root)) == 0
     return root
 
@@ -78,7 +77,7 @@ def test_every_reward_model_is_asked_about_the_same_damage(undisturbed, tmp_path
         return ask(judge, panel, run_seed)
 
     monkeypatch.setattr(evaluation, "ask", seen)
-    monkeypatch.setattr(running, "run_all", here)
+    monkeypatch.setattr(finished_runs, "run_all", here)
     assert main(words(project(undisturbed, tmp_path / "project"))) == 0
     assert len(asked) == 2 * (1 + 3)  # of two reward models: undamaged, and three kinds of damage
     assert asked[:4] == asked[4:]
@@ -87,8 +86,9 @@ def test_every_reward_model_is_asked_about_the_same_damage(undisturbed, tmp_path
 
 def test_a_second_start_asks_nothing_again_and_gives_the_same_bytes(finished, monkeypatch):
     before = contents(finished / "checks" / "tiny")
-    monkeypatch.setattr(command, "measure", lambda *_: pytest.fail("asked again"))
-    monkeypatch.setattr(running, "run_all", here)
+    monkeypatch.setattr(
+        finished_runs, "run_all", lambda _, calls, __: calls == [] or pytest.fail("asked again")
+    )
     assert main(words(finished)) == 0
     assert contents(finished / "checks" / "tiny") == before
 

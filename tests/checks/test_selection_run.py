@@ -12,7 +12,7 @@ import pytest
 import yaml
 from stage_cases import SMALL, SMALL_CODING, contents, small, small_coding
 
-from rlanything.checks import running
+from rlanything.checks import finished_runs
 from rlanything.checks.selection import command, measure
 from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.selection.methods import METHODS, Trials, chosen
@@ -50,7 +50,7 @@ def finished(coding_project, tmp_path_factory) -> Path:
     """Measured in this process. The test that continues a killed start has workers and must end with the same bytes."""
     root = project(coding_project, tmp_path_factory.mktemp("selection") / "project")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "run_all", here)
+        patch.setattr(finished_runs, "run_all", here)
         assert main(words(root)) == 0
     return root
 
@@ -118,7 +118,7 @@ def test_killed_between_two_pairs_it_goes_on_to_the_same_bytes_with_other_worker
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "run_all", killed)
+        patch.setattr(finished_runs, "run_all", killed)
         assert main(words(root)) == 130
     assert not (root / "checks").exists()
     (kept,) = (root / measure.FOLDER).glob("*.gz")
@@ -130,7 +130,9 @@ def test_killed_between_two_pairs_it_goes_on_to_the_same_bytes_with_other_worker
 
 def test_a_second_start_measures_nothing_and_other_methods_need_no_sample(finished, published, monkeypatch):
     before = contents(published)
-    monkeypatch.setattr(running, "run_all", lambda _, calls, __: calls == [] or pytest.fail("measured again"))
+    monkeypatch.setattr(
+        finished_runs, "run_all", lambda _, calls, __: calls == [] or pytest.fail("measured again")
+    )
     assert main(words(finished)) == 0
     assert contents(published) == before
     other = finished / "other.yaml"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from rlanything.checks.adaptation.rewrites import Rule
+from rlanything.checks.finished_runs import OfRuns
 from rlanything.config import CONTROLS, LISTED, Config, Section
 from rlanything.config.reading import validated
 from rlanything.config.section import Positive
@@ -31,7 +32,7 @@ class Pair(Section):
         return self
 
 
-class Adaptation(Section):
+class Adaptation(OfRuns):
     """Whose rewrites are measured, by which policies, on how many rollouts."""
 
     arm: str = "full"
@@ -47,8 +48,6 @@ class Adaptation(Section):
         Pair(rule="paired", over="strict"),
     )
     """Rules that are tested against each other, by each probe; p is Holm's over all of it."""
-    seeds: Positive | None = None
-    """How many of the configuration's; None: all."""
 
     @field_validator("probes")
     @classmethod
@@ -72,10 +71,6 @@ class Adaptation(Section):
         """The arms whose final policies are needed."""
         return (self.arm,) if self.against is None else (self.arm, self.against)
 
-    def used(self, config: Config) -> range:
-        """The training seeds that are measured."""
-        return range(self.seeds or config.train.seeds)
-
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for arms or seeds that the configuration does not have, or that cannot be compared."""
         for name in self.arms:
@@ -90,8 +85,7 @@ class Adaptation(Section):
                     f"against: {self.against!r} must differ from {self.arm!r} in `adapt` alone, so that the "
                     f"difference is what rewriting does; it differs in {', '.join(differ) or 'nothing'}"
                 )
-        if (self.seeds or 1) > config.train.seeds:
-            raise ConfigError(f"seeds = {self.seeds}: train.seeds = {config.train.seeds} were trained")
+        self.check_seeds(config)
 
 
 def _differ(config: Config, one: str, other: str) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from rlanything.checks.corruption.damage import KINDS
-from rlanything.config import BASE, CONTROLS, LISTED, Config, Section
+from rlanything.checks.finished_runs import OfRuns
+from rlanything.config import BASE, CONTROLS, LISTED, Config
 from rlanything.config.reading import validated
-from rlanything.config.section import Positive
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
 from rlanything.rewards.kind import kind_of, name_of
@@ -19,15 +19,13 @@ from rlanything.rewards.step_votes.kind import StepVotes
 Names = Annotated[tuple[str, ...], LISTED, Field(min_length=1)]
 
 
-class Corruption(Section):
+class Corruption(OfRuns):
     """Which damage, on which panel, and whose reward models are asked beside the base's."""
 
     panel: str = "reward_panel"
     kinds: Names = tuple(KINDS)
     arms: Names | None = None
     """None: every arm of the configuration that trains its reward model."""
-    seeds: Positive | None = None
-    """How many of the configuration's; None: all."""
 
     @model_validator(mode="after")
     def _known(self) -> Corruption:
@@ -57,10 +55,6 @@ class Corruption(Section):
                 )
         return (BASE, *self.arms)
 
-    def used(self, config: Config) -> range:
-        """The training seeds that are asked."""
-        return range(self.seeds or config.train.seeds)
-
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for a configuration that has no such panel, arms or seeds, or no votes on steps."""
         if not isinstance(kind_of(config), StepVotes):
@@ -69,8 +63,7 @@ class Corruption(Section):
             )
         if self.panel not in config.tasks.reward_panels:
             raise ConfigError(f"panel = {self.panel!r}: {unknown(self.panel, config.tasks.reward_panels)}")
-        if (self.seeds or 1) > config.train.seeds:
-            raise ConfigError(f"seeds = {self.seeds}: train.seeds = {config.train.seeds} were trained")
+        self.check_seeds(config)
         if len(self.asked(config)) == 1:
             raise ConfigError("arms: no arm of the configuration trains a reward model")
 

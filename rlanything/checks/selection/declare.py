@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from rlanything.checks.finished_runs import OfRuns
 from rlanything.checks.selection.methods import METHODS
-from rlanything.config import CONTROLS, LISTED, Config, Section
+from rlanything.config import CONTROLS, LISTED, Config
 from rlanything.config.reading import validated
 from rlanything.config.section import Positive, Rate
 from rlanything.core.errors import ConfigError, unknown
@@ -20,7 +21,7 @@ SINGLE, ORACLE = "single", "oracle"
 """The mean of single programs (pass@1), and the choice of whoever knows which are right (pass@N)."""
 
 
-class Selection(Section):
+class Selection(OfRuns):
     """What is sampled, what chooses, and whose pairs are measured beside the base's."""
 
     panel: str = "in_domain"
@@ -33,8 +34,6 @@ class Selection(Section):
     methods: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] = tuple(METHODS)
     arms: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = None
     """None: every arm of the configuration that a model judged."""
-    seeds: Positive | None = None
-    """How many of the configuration's; None: all."""
 
     @field_validator("methods")
     @classmethod
@@ -68,10 +67,6 @@ class Selection(Section):
                 )
         return self.arms
 
-    def used(self, config: Config) -> range:
-        """The training seeds that are measured."""
-        return range(self.seeds or config.train.seeds)
-
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for a configuration that has no such panel, arms or seeds, or no written tests."""
         if not isinstance(kind_of(config), UnitTests):
@@ -81,8 +76,7 @@ class Selection(Section):
             )
         if self.panel not in config.tasks.policy_panels:
             raise ConfigError(f"panel = {self.panel!r}: {unknown(self.panel, config.tasks.policy_panels)}")
-        if (self.seeds or 1) > config.train.seeds:
-            raise ConfigError(f"seeds = {self.seeds}: train.seeds = {config.train.seeds} were trained")
+        self.check_seeds(config)
         if not self.trained(config):
             raise ConfigError("arms: the configuration has no arm that a model judged")
 
