@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 
 import pytest
 import torch
@@ -123,6 +124,49 @@ def test_the_gradient_is_clipped_to_the_configured_norm():
     assert stage.totals[0]["policy/grad_norm"][0] > 0.1
     assert seen[0] == pytest.approx(1e-9, rel=1e-2)
     assert furthest(before, stage.weights()) > 0
+
+
+def test_each_model_has_the_optimizer_and_the_clipping_norm_of_its_own_section(monkeypatch):
+    own = {
+        "policy": OptimizerConfig(lr=1e-2, betas=(0.5, 0.6), weight_decay=0.3, clip_norm=1e-3),
+        "reward": OptimizerConfig(lr=1e-4, betas=(0.7, 0.8), weight_decay=0.1, clip_norm=1e-5),
+    }
+    norms = {}
+    optimizer_step = torch.optim.AdamW.step
+
+    def step_and_look(self, *args, **kwargs):
+        (group,) = self.param_groups
+        norms[group["lr"]] = float(torch.stack([p.grad.norm() for p in group["params"]]).norm())
+        return optimizer_step(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step_and_look)
+    stage = Stage(with_(**own, updates=1)).fit(1)
+    for model, optimizer, of in zip(
+        (stage.policy, stage.reward), stage.module.trainer.optimizers, own.values(), strict=True
+    ):
+        (group,) = optimizer.param_groups
+        assert {id(p) for p in group["params"]} == {id(p) for p in model.parameters()}
+        wanted = {"lr": of.lr, "betas": of.betas, "weight_decay": of.weight_decay}
+        assert {name: group[name] for name in wanted} == wanted
+    clipped = {of.lr: pytest.approx(of.clip_norm, rel=1e-2) for of in own.values()}
+    assert norms == clipped
+
+
+def test_epsilon_says_which_ratios_are_clipped():
+    configs = (SLOW.model_copy(update={"epsilon": epsilon}) for epsilon in (1e-6, 0.9))
+    narrow, wide = (Stage(config).fit(1).totals[0] for config in configs)
+    for model in ("policy", "reward"):
+        assert narrow[f"{model}/clipped"] == [0.0, pytest.approx(1.0, abs=0.05)]
+        assert wide[f"{model}/clipped"] == [0.0, 0.0]
+
+
+def test_beta_weighs_the_divergence_in_the_loss():
+    """The first update begins without any, so that the second one begins with the same weights for each beta."""
+    free, once, twice = (Stage(with_(beta=beta)).fit(1).totals[0] for beta in (0.0, 0.5, 1.0))
+    for model in ("policy", "reward"):
+        more = once[f"{model}/loss"][1] - free[f"{model}/loss"][1]
+        assert more > 1e-3
+        assert twice[f"{model}/loss"][1] - free[f"{model}/loss"][1] == pytest.approx(2 * more, rel=1e-2)
 
 
 def test_a_minibatch_with_nothing_for_a_model_leaves_it_alone():
@@ -273,6 +317,12 @@ def test_the_rotary_frequencies_keep_their_digits_whatever_the_precision(precisi
     assert policy.dtype == format_
     assert torch.equal(policy.model.rotary_emb.inv_freq, qwen2(1).model.rotary_emb.inv_freq)
     assert module.totals["policy/grad_norm"][0] > 0
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_processes_wait_for_each_other_as_long_as_the_configuration_says(strategy):
+    train = TrainConfig(iterations=1, strategy=strategy, devices=2, timeout_s=7)
+    assert make_trainer(train, 1).strategy._timeout == timedelta(seconds=7)
 
 
 def test_sums_in_a_fixed_order_are_switched_on_for_cuda_alone_and_put_back_also_after_an_error():
