@@ -232,6 +232,7 @@ class World:
         adapter: Callable[[Request], str] = lambda _: "nonsense",
         arm: ArmConfig = FULL,
         rollout: dict[str, object] | None = None,
+        judge: dict[str, object] | None = None,
         adaptation: dict[str, object] | None = None,
         staleness: int = 0,
         **signals: object,
@@ -243,7 +244,7 @@ class World:
             rollout=RolloutConfig(
                 **{"tasks": 2, "rollouts": 4, "max_steps": 5, "max_tokens": 8, **(rollout or {})}
             ),
-            judge=JudgeConfig(m=3, max_tokens=8),
+            judge=JudgeConfig(**{"m": 3, "max_tokens": 8, **(judge or {})}),
             signals=SignalsConfig(**signals),
             adaptation=AdaptationConfig(**{"critic": "extractive", "max_tokens": 16, **(adaptation or {})}),
             train=TrainConfig(iterations=9, staleness=staleness),

@@ -37,6 +37,27 @@ def test_an_arm_is_a_row_of_switches(arm, judged, rewards, asked):
     assert bool(world.adapter.engine.asked) == bool(result.events) == asked
 
 
+@pytest.mark.parametrize("stages", [1, 2])
+def test_each_model_is_sampled_at_its_own_temperature_and_length(stages):
+    """The critic and the adapter are one model, with one section."""
+    own = {"policy": (0.5, 9), "reward": (0.6, 10), "adapter": (0.7, 11)}
+    policy, reward, adapter = ({"temperature": t, "max_tokens": n} for t, n in own.values())
+    world = World(
+        {0: 0, 1: 0},
+        votes=("bad",),
+        adapter=lambda _: r"\boxed{It loses.}",
+        rollout=policy,
+        judge=reward,
+        adaptation={"critic": "model", "critic_stages": stages, "attempts": 2, **adapter},
+    )
+    result = world.loop.collect(world.start(task(0), task(1)))
+    assert result.critics
+    assert result.events
+    for name, expected in own.items():
+        asked = getattr(world, name).engine.asked
+        assert {(r.temperature, r.max_tokens) for r in asked} == {expected}
+
+
 def test_the_arms_act_alike_whatever_they_learn_from():
     seen = []
     for arm in (OUTCOME, FULL):

@@ -126,6 +126,7 @@ class CodingWorld:
         arm: ArmConfig = FULL,
         reward_context: int = 10_000,
         critic: str = "extractive",
+        judge: dict[str, object] | None = None,
         **signals: object,
     ) -> None:
         self.family = Problems()
@@ -144,7 +145,7 @@ class CodingWorld:
         self.reward = chat_model(write, reward_context)
         config = SimpleNamespace(
             rollout=RolloutConfig(tasks=len(programs), rollouts=4, max_steps=1, max_tokens=8),
-            judge=JudgeConfig(writes="tests", m=len(replies), max_tokens=8),
+            judge=JudgeConfig(**{"writes": "tests", "m": len(replies), "max_tokens": 8, **(judge or {})}),
             signals=SignalsConfig(**signals),
             adaptation=AdaptationConfig(critic=critic, max_tokens=16),
             train=TrainConfig(iterations=9),

@@ -39,6 +39,12 @@ def test_a_test_is_paid_for_the_wrong_programs_it_rejects_and_fined_for_those_it
     assert [test.text for test in lesson.questions[0].replies] == list(TESTS)
 
 
+def test_tests_are_written_at_the_temperature_and_length_of_the_judge():
+    world, _ = collected(judge={"temperature": 0.6, "max_tokens": 10})
+    asked = world.reward.engine.asked
+    assert {(r.temperature, r.max_tokens) for r in asked} == {(0.6, 10)}
+
+
 @pytest.mark.parametrize("lam", [0.0, 1.0])
 def test_a_program_is_paid_for_its_tests_and_for_the_right_ones_among_the_generated(lam):
     _, result = collected(**{"lambda": lam})
