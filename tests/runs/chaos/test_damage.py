@@ -199,7 +199,7 @@ def test_metrics_that_are_damaged_while_the_run_is_on_its_way_are_named(folder):
         folder.metrics()
 
 
-def test_a_checkpoint_belongs_to_its_events_also_where_they_change_no_slot(tmp_path):
+def test_a_checkpoint_belongs_to_its_buffer_and_to_its_events_also_where_they_change_no_slot(tmp_path):
     start, run = buffer(), object.__new__(SeedRun)
     run.folder, run.start, run.run_id = (
         RunFolder(tmp_path / "run"),
@@ -220,6 +220,8 @@ def test_a_checkpoint_belongs_to_its_events_also_where_they_change_no_slot(tmp_p
     run.head = ""
     run._restore_state(saved)
     assert run.head == saved["events"] != start.digest
+    with pytest.raises(ConfigError, match="the buffer does not belong to its checkpoint"):
+        run._restore_state({**saved, "buffer": buffer(2).digest})
     with pytest.raises(ConfigError, match="the events do not belong to its checkpoint"):
         run._restore_state({k: v for k, v in saved.items() if k != "events"})
     events = run.folder.iterations / "0000" / "events.jsonl"
