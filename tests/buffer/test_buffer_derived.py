@@ -6,7 +6,7 @@ import json
 import polars as pl
 import pytest
 from buffer_cases import command, kitchen, relaxed, task, write_house
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rlanything.buffer import Lineage, TaskBuffer, TaskBufferError, Version
@@ -269,14 +269,49 @@ pieces = st.sampled_from(
 )
 
 
+def is_canonical(text):
+    try:
+        return canonical_json(parse(text.encode())) == text
+    except ValueError:
+        return False
+
+
 @relaxed
-@given(objects, st.lists(st.tuples(st.integers(0, 80), st.integers(0, 3), pieces), max_size=3))
+@given(objects, st.lists(st.tuples(st.integers(0, 80), st.integers(0, 3), pieces), min_size=1, max_size=3))
+@example({"a": 15}, [(6, 1, "0")])  # 10
+@example({"a": 15}, [(5, 1, "0")])  # 05
+@example({"a": 0.15}, [(8, 1, "00")])  # 0.100
+@example({"a": "b"}, [(6, 1, ":")])
 def test_a_damaged_text_with_a_clean_shape_is_canonical(value, damages):
     text = canonical_json(value)
     for place, gone, piece in damages:
+        place %= len(text)
         text = text[:place] + piece + text[place + gone :]
-    if shapes.is_clean(shapes.shapes(pl.Series([text]))[0]):
-        assert canonical_json(parse(text.encode())) == text
+    assert is_canonical(text) or not shapes.is_clean(shapes.shapes(pl.Series([text]))[0])
+
+
+short = st.integers(-999, 999) | st.integers(-99, 99).map(lambda n: n / 4) | st.text("ab1é", max_size=4)
+struck = st.tuples(st.integers(0, 80), st.sampled_from("0159"), st.sampled_from("abé"))
+
+
+@relaxed
+@given(st.dictionaries(st.sampled_from("abc"), short, min_size=1), st.lists(struck, min_size=1, max_size=3))
+@example({"a": 15}, [(2, "0", "b")])  # 10
+@example({"a": 15}, [(1, "0", "b")])  # 05
+@example({"a": 0.25}, [(3, "0", "b")])  # 0.20
+@example({"a": "bc"}, [(1, "0", "a")])
+@example({"a": 1, "b": 2}, [(0, "0", "b")])  # the key "b" twice
+def test_another_digit_or_letter_in_short_values_is_clean_exactly_where_it_is_canonical(value, damages):
+    text = canonical_json(value)
+    for place, digit, letter in damages:
+        places = [at for at, sign in enumerate(text) if sign.isalnum()]
+        at = places[place % len(places)]
+        text = text[:at] + (digit if text[at].isdigit() else letter) + text[at + 1 :]
+    clean = shapes.is_clean(shapes.shapes(pl.Series([text]))[0])
+    if "." in text:  # not every canonical decimal is short: 10.05 has its last digit in the shape
+        assert is_canonical(text) or not clean
+    else:
+        assert clean == is_canonical(text)
 
 
 @st.composite
