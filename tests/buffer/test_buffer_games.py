@@ -7,6 +7,7 @@ import json
 import pytest
 from buffer_cases import command, write_house
 
+from envs.alfworld.family import AlfworldFamily
 from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.buffer.views import export, import_
 from rlanything.buffer.views.find.names import find
@@ -89,9 +90,8 @@ def test_a_family_whose_tasks_are_no_files(here, capsys, target, message):
 
 @pytest.mark.integration
 def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
-    family = pytest.importorskip("envs.alfworld.family", reason="the ALFWorld family is not installed")
     monkeypatch.chdir(tmp_path)
-    tasks: list[Task] = family.AlfworldFamily().make("train", 4, 0)
+    tasks: list[Task] = AlfworldFamily().make("train", 4, 0)
     write_snapshot(TaskBuffer.start(tasks), snapshot_path(tmp_path / "runs/full/buffer", 0))
     (tmp_path / "params.yaml").write_text("env: {_target_: envs.alfworld.family.AlfworldFamily}\n")
     export("full", tmp_path / "games", games=True)
