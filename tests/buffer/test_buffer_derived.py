@@ -281,7 +281,7 @@ def is_canonical(text):
 @example({"a": 15}, [(6, 1, "0")])  # 10
 @example({"a": 15}, [(5, 1, "0")])  # 05
 @example({"a": 0.15}, [(8, 1, "00")])  # 0.100
-@example({"a": "b"}, [(6, 1, ":")])
+@example({"a": "bcd"}, [(7, 1, ':"c"')])  # {"a":"b:"c"d"}
 def test_a_damaged_text_with_a_clean_shape_is_canonical(value, damages):
     text = canonical_json(value)
     for place, gone, piece in damages:
@@ -299,6 +299,7 @@ struck = st.tuples(st.integers(0, 80), st.sampled_from("0159"), st.sampled_from(
 @example({"a": 15}, [(2, "0", "b")])  # 10
 @example({"a": 15}, [(1, "0", "b")])  # 05
 @example({"a": 0.25}, [(3, "0", "b")])  # 0.20
+@example({"a": 0.25}, [(2, "0", "b"), (3, "0", "b")])  # 0.00
 @example({"a": "bc"}, [(1, "0", "a")])
 @example({"a": 1, "b": 2}, [(0, "0", "b")])  # the key "b" twice
 def test_another_digit_or_letter_in_short_values_is_clean_exactly_where_it_is_canonical(value, damages):
