@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -112,23 +111,33 @@ def test_what_was_added_in_vain_is_discarded_and_what_was_there_before_stays(tmp
 def test_no_process_takes_away_what_another_one_reads_or_sees_next(tmp_path):
     """Two threads stand for two processes: one sees a picture in vain, and the other one sees it an iteration later."""
     first, second, both = ImageStore(tmp_path), ImageStore(tmp_path), threading.Barrier(2, timeout=60)
-    seen, name = SHADES[:1], SHADES[0].sha256
+    seen, name, times = SHADES[:1], SHADES[0].sha256, iter((1, 2))
+    waiting, further, removed = threading.Event(), threading.Event(), threading.Event()
     first.add(seen)
     second.add(seen)  # it is there
 
     def late() -> None:
+        """Removes nothing before the other one waits a second time, or has gone on without that."""
+        waiting.set()
         both.wait()
-        time.sleep(0.3)
+        assert further.wait(60)
 
     def removing() -> None:
         first.discard_added((), late)
+        removed.set()
+
+    def meet() -> None:
+        if next(times) == 2:
+            further.set()
+        both.wait()
 
     def going_on() -> None:
-        time.sleep(0.3)
+        assert waiting.wait(60)
         assert second.get(name) == SHADES[0]
-        second.discard_added((), both.wait)
+        second.discard_added((), meet)
         second.add(seen)
-        time.sleep(0.6)
+        further.set()
+        assert removed.wait(60)
         assert second.get(name) == SHADES[0]
 
     with ThreadPoolExecutor(2) as threads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -51,13 +52,19 @@ def test_votes_are_asked_one_by_one_also_where_no_seed_is_sent(tmp_path):
 
 
 def test_replies_come_in_the_order_of_the_requests_and_no_more_at_once_than_allowed():
+    together, first = threading.Barrier(2, timeout=60), iter(range(2))
+
     def slowly(body):
+        if next(first, None) is not None:
+            together.wait()
         time.sleep(0.02 * (body["seed"] % 3))
         return str(body["seed"])
 
     with serving(answer=slowly) as server:
-        found = engine(server, concurrency=3).generate([ask(seed=seed) for seed in range(20)])
+        asking = engine(server, concurrency=3, timeout_s=120.0)
+        found = asking.generate([ask(seed=seed) for seed in range(20)])
     assert [text(one) for one in found] == [str(seed) for seed in range(20)]
+    assert len(server.seen) == 20, "the first two were answered together, and none was asked again"
     assert 1 < server.most <= 3
 
 

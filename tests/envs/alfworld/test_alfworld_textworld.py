@@ -51,7 +51,7 @@ def test_a_hanging_child_is_killed_in_time(tasks: list[Task]) -> None:
     start = time.monotonic()
     with pytest.raises(TimeoutError, match=r"did not answer within 0.5 s"):
         environment.reset(tasks[0], 0)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     environment.close()
 
 
