@@ -268,5 +268,8 @@ def test_the_time_of_a_start_a_reset_a_step_and_an_end(desktop):
     print(
         f"start {start:.2f} s, reset {reset:.2f} s, step {step:.2f} s, end {end:.2f} s, load average {load:.1f}"
     )
-    if load < (os.cpu_count() or 1):  # a machine that does something else as well says nothing
-        assert start + reset + end < 2.0
+    if load >= (os.cpu_count() or 1):
+        pytest.skip(
+            f"load average {load:.1f}: the times say nothing beside other work; run it on an idle machine"
+        )
+    assert start + reset + end < 2.0
