@@ -16,19 +16,22 @@ from rlanything.runs.executors import cluster
 from rlanything.runs.fingerprint import SERVED, run_config
 
 ROOT = Path(__file__).parents[2]
+PROCESSES, WEB = (parse(compose.compose([one], ROOT)) for one in ("executor=processes", "env=web"))
+ANSWER, EPISODE = f"{PROCESSES.executor.timeout_s:g}", f"{PROCESSES.rollout.timeout_s:g}"
+PAGE = WEB.env["timeout"]
 REFUSED = {
     "executor=processes executor.workers=0": r"executor.workers = 0: Input should be greater than 0",
     "executor=processes +executor.address=a:1": r"address = 'a:1': only for form = 'ray'",
     "executor=ray executor.address=ray-head": r"address = 'ray-head': must be host:port",
     "executor=ray executor.address=ray-head:70000": r"address = 'ray-head:70000': must be host:port",
     'executor=ray executor.address="ray://head:10001"': r"Addresses of Ray's client \(ray://\) are not supported",
-    "executor=processes executor.patience_s=2000": r"patience_s = 2000 must be below timeout_s = 1800",
-    "executor=processes executor.timeout_s=50": r"timeout_s = 50: must be above rollout.timeout_s = 60",
-    "train.devices=2 train.timeout_s=1800": r"train.timeout_s = 1800: must be above executor.timeout_s = 1800",
+    "executor=processes executor.patience_s=2000": rf"patience_s = 2000 must be below timeout_s = {ANSWER}",
+    "executor=processes executor.timeout_s=50": rf"timeout_s = 50: must be above rollout.timeout_s = {EPISODE}",
+    f"train.devices=2 train.timeout_s={ANSWER}": rf"train.timeout_s = {ANSWER}: must be above executor.timeout_s = ",
     "adaptation.attempts=1001": r"adaptation.attempts = 1001: Input should be less than or equal to 1000",
     "train.seeds=1001": r"train.seeds = 1001: Input should be less than or equal to 1000",
-    "env.timeout=61": r"env.timeout = 61: must be at most rollout.timeout_s = 60",
-    "env=web rollout.timeout_s=30": r"env.timeout = 45: must be at most rollout.timeout_s = 30",
+    "env.timeout=61": rf"env.timeout = 61: must be at most rollout.timeout_s = {EPISODE}",
+    "env=web rollout.timeout_s=30": rf"env.timeout = {PAGE}: must be at most rollout.timeout_s = 30",
     "executor=ray executor.cpus=-1": r"executor.cpus = -1",
     "executor.form=rya": r"executor.form = 'rya': Input should be 'inline', 'processes' or 'ray'",
 }

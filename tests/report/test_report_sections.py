@@ -50,9 +50,10 @@ def test_the_settings_name_the_model_and_not_the_address():
 
 
 def test_means_over_iterations_and_seeds_and_the_largest_difference_are_shown():
-    page = mismatch.section({"full": {0: POLICY, 1: CALM}, "outcome": {0: {}}}, LearnConfig())
+    learn = LearnConfig(importance_cap=3.0)
+    page = mismatch.section({"full": {0: POLICY, 1: CALM}, "outcome": {0: {}}}, learn)
     assert page.splitlines()[-1] == "| `full`, policy | 0.0001 | 0.45 | 0.5 | 0.6 | 0.25% | 0.5 |"
-    assert "above 2 (`learn.importance_cap`), which count as 2" in page
+    assert "above 3 (`learn.importance_cap`), which count as 3" in page
 
 
 def test_a_model_has_a_row_of_its_own_and_a_missing_metric_is_no_zero():
@@ -77,12 +78,12 @@ def test_with_a_mask_the_share_of_tokens_that_taught_nothing_is_shown():
 def test_updates_have_a_row_for_each_model_that_trained():
     run = {"policy/kl": {0: 0.01, 1: 0.03}, "policy/clipped": {0: 0.1, 1: 0.0}, "policy/grad_norm": {0: 2.0}}
     judged = run | {"reward/kl": {0: 0.5}}
-    page = updates.section({"full": {0: judged, 1: run}, "base": {0: {}}}, 4, 0.2)
+    page = updates.section({"full": {0: judged, 1: run}, "base": {0: {}}}, 5, 0.3)
     assert page.splitlines()[-2:] == [
         "| `full`, policy | 0.02 | 5.00% | 2 |",
         "| `full`, reward model | 0.5 | – | – |",
     ]
-    assert "takes 4 steps" in page
-    assert "1 ± 0.2 (`learn.epsilon`)" in page
-    assert updates.section({"base": {0: {}}}, 4, 0.2) == ""
+    assert "takes 5 steps" in page
+    assert "1 ± 0.3 (`learn.epsilon`)" in page
+    assert updates.section({"base": {0: {}}}, 5, 0.3) == ""
     assert updates.updates in SECTIONS

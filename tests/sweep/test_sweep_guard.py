@@ -11,7 +11,7 @@ import yaml
 from sweep_cases import ROOT, declared
 from test_sweep_worker import folder, project, start, trials, wait_for, write  # noqa: F401  a fixture
 
-from rlanything.config import load
+from rlanything.config import load, parse
 from rlanything.files.records import write_json
 from rlanything.planning import compose
 from rlanything.planning.pipeline import Pipeline
@@ -19,6 +19,10 @@ from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.errors import ProjectChanged
 from rlanything.sweep.trials.inputs import Inputs
 from rlanything.sweep.trials.key import Key, check_unchanged
+
+EPSILON = parse(compose.compose((), ROOT)).learn.epsilon
+NOW, OTHER = f"epsilon: {EPSILON}", f"epsilon: {EPSILON / 2}"
+DIFFERENT = f"learn.epsilon: there {EPSILON}, here {EPSILON / 2}"
 
 
 def change(path: Path, before: str, after: str) -> None:
@@ -43,7 +47,7 @@ def own(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("file", "before", "after", "expected"),
     [
-        ("experiments/config.yaml", "epsilon: 0.2", "epsilon: 0.3", "learn.epsilon: there 0.2, here 0.3"),
+        ("experiments/config.yaml", NOW, OTHER, DIFFERENT),
         (
             "rlanything/loop/rollout.py",
             "import",
@@ -87,11 +91,11 @@ def test_a_trial_under_which_experiments_change_is_not_recorded(project):  # noq
     shutil.copytree(ROOT / "experiments", project / "experiments")
     worker: subprocess.Popen[str] = start(project, write(project))
     wait_for(project, ".rla/sweeps/case-*/trials/0000/.rla/live/*/full/seed-0/iterations/0000", worker)
-    change(project / "experiments" / "config.yaml", "epsilon: 0.2", "epsilon: 0.3")
+    change(project / "experiments" / "config.yaml", NOW, OTHER)
     said, _ = worker.communicate(timeout=300)
     assert worker.returncode == 2
     assert "changed while the sweep ran" in said
-    assert "learn.epsilon: there 0.2, here 0.3" in said
+    assert DIFFERENT in said
     assert [t.state.name for t in trials(folder(project))] == ["RUNNING", "WAITING", "WAITING"]
     assert not (folder(project) / "trials" / "0000" / "runs").exists()
     assert (folder(project) / "trials" / "0000" / "log.txt").is_file()
