@@ -162,9 +162,12 @@ def test_a_file_with_passwords_stays_here():
         assert ".env" in (ROOT / name).read_text().splitlines()
 
 
-@pytest.mark.skipif("COMPOSE_SCHEMA" not in os.environ, reason="COMPOSE_SCHEMA names no compose-spec.json")
+@pytest.mark.skipif(
+    "COMPOSE_SCHEMA" not in os.environ,
+    reason="COMPOSE_SCHEMA names no compose-spec.json; docs/containers.md says where it is",
+)
 def test_the_schema_of_the_specification_accepts_it():
-    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema = pytest.importorskip("jsonschema", reason="make lint-containers installs it")
     schema = json.loads(Path(os.environ["COMPOSE_SCHEMA"]).read_text())
     jsonschema.validate(COMPOSE, schema)
     with pytest.raises(jsonschema.ValidationError):

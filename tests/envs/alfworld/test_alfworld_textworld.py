@@ -192,7 +192,10 @@ def test_parity_where_receptacles_share_a_location(family: AlfworldFamily) -> No
 
 @pytest.mark.textworld
 @needs_engine
-@pytest.mark.skipif("ALFWORLD_DATA" not in os.environ, reason="ALFWORLD_DATA names no downloaded set")
+@pytest.mark.skipif(
+    "ALFWORLD_DATA" not in os.environ,
+    reason="ALFWORLD_DATA names no downloaded set; alfworld-download fetches it (envs/alfworld/README.md)",
+)
 def test_parity_on_downloaded_games() -> None:
     root = data_root(os.environ["ALFWORLD_DATA"])
     kinds = ["pick", "look", "clean", "heat", "cool", "two"]

@@ -49,7 +49,7 @@ def test_check_fails_where_nothing_isolates(tmp_path):
 def test_check_as_an_ordinary_user(public_sources):
     python = "/usr/bin/python3"
     if os.getuid() != 0:
-        pytest.skip("root is needed to become another user")
+        pytest.skip("root is needed to become another user; run this test as root")
     if shutil.which("bwrap") is None or not Path(python).exists():
         pytest.skip("missing: apt install bubblewrap python3")
     environment = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -70,7 +70,7 @@ CHOICES = {
 def test_who_chose_to_wait_is_known(choice):
     program, chosen = CHOICES[choice]
     if program is AUTOGROUP and not Path("/proc/self/autogroup").exists():
-        pytest.skip("this kernel has no autogroups")
+        pytest.skip("this kernel has no autogroups; it needs one with CONFIG_SCHED_AUTOGROUP=y")
     start = "import os, time\ndef ready(): print(1, flush=True)\n"
     command = [sys.executable, "-c", start + program + "\ntime.sleep(99)"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:

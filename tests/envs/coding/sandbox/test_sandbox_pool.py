@@ -224,7 +224,7 @@ def wait_until(reached, seconds=60):
 
 def test_every_box_of_root_has_its_own_user_id(request):
     if os.getuid() != 0:
-        pytest.skip("only root gives boxes user ids")
+        pytest.skip("only root gives boxes user ids; run this test as root")
     with opened(request, "bwrap") as first, opened(request, "bwrap") as second:
         job = Job("import os\nprint(os.getuid())\nassert os.stat('.').st_uid == os.getuid()", [Stdio("")])
         ids = {int(box.judge([job])[0].outcomes[0].output) for box in (first, second)}
@@ -234,7 +234,7 @@ def test_every_box_of_root_has_its_own_user_id(request):
 
 def test_a_user_id_is_nobody_elses_until_its_box_has_ended(request, monkeypatch):
     if os.getuid() != 0:
-        pytest.skip("only root gives boxes user ids")
+        pytest.skip("only root gives boxes user ids; run this test as root")
     monkeypatch.setattr(bwrap, "_lent", {})
     with opened(request, "bwrap") as sandbox:
         (used,) = bwrap._lent
@@ -251,7 +251,7 @@ def test_a_user_id_is_nobody_elses_until_its_box_has_ended(request, monkeypatch)
 
 def test_a_box_that_does_not_start_gives_its_user_id_back(request, monkeypatch):
     if os.getuid() != 0:
-        pytest.skip("only root gives boxes user ids")
+        pytest.skip("only root gives boxes user ids; run this test as root")
     opened(request, "bwrap").close()
     monkeypatch.setattr(bwrap, "_lent", {})
     monkeypatch.setattr(bwrap, "find_bwrap", lambda: "/no/such/program")
