@@ -2,7 +2,8 @@
 
 Two forms of tool calls name places: `computer_use` of Qwen's models from 0 to 999, whatever the size of the screen, and
 OSWorld's `computer_13` in pixels (docs/gui.md). An action on an element by its number names no place. Actions are
-untrusted texts: JSON is read, and nothing else.
+untrusted texts: JSON is read, and nothing else. `rlanything` imports no environment: the numbers and patterns that
+`envs/computer` has too are repeated here, and a test compares them.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ import pytest
 from image_cases import png
 from view_cases import SAME, group, made, page, read, rollout, step
 
-from envs.computer import reply
+from envs.computer import computer_use, reply
 from envs.computer.actions import Refusal
 from rlanything.core.images import Image
 from rlanything.files.images import ImageStore
+from rlanything.view import screens
 from rlanything.view import site as sites
 from rlanything.view.export import export
 from rlanything.view.screens import point
@@ -95,6 +96,12 @@ def test_an_action_without_a_place_points_nowhere(action):
     assert point(action, [known(SHOWN[0])]) is None
     assert point(PIXELS, []) is None
     assert point(PIXELS, [DAMAGED]) is None
+
+
+@pytest.mark.parametrize("name", ["LONGEST", "_CALL", "_FENCED"])
+def test_what_the_page_repeats_of_the_reader_of_replies_is_the_same(name):
+    assert getattr(screens, name) == getattr(reply, name)
+    assert screens.GRID == computer_use.GRID
 
 
 def run_of(folder: Path) -> list[Any]:
