@@ -7,17 +7,18 @@ from datetime import timedelta
 
 import pytest
 import torch
-from learn_cases import FAST, SLOW, dialogue, largest, lesson, qwen2, row_logprobs, step
+from learn_cases import FAST, SLOW, dialogue, judged, largest, lesson, qwen2, row_logprobs, step, verdicts
 from trainer_cases import Stage, furthest, quiet
 
 from rlanything.config import LearnConfig, OptimizerConfig, TrainConfig
 from rlanything.core.errors import ConfigError
 from rlanything.engines import placement
 from rlanything.engines.placement import Role
+from rlanything.learn.batches import make_batches
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.module import JointModule, Minibatch
-from rlanything.learn.packing import policy_rows
+from rlanything.learn.packing import minibatches, policy_rows, reward_rows
 from rlanything.learn.trainer import make_trainer
 
 
@@ -167,6 +168,23 @@ def test_beta_weighs_the_divergence_in_the_loss():
         more = once[f"{model}/loss"][1] - free[f"{model}/loss"][1]
         assert more > 1e-3
         assert twice[f"{model}/loss"][1] - free[f"{model}/loss"][1] == pytest.approx(2 * more, rel=1e-2)
+
+
+@pytest.mark.parametrize("loss_weight", ["token", "step", "trajectory"])
+def test_minibatches_are_as_many_and_weighed_as_the_configuration_says(loss_weight):
+    config = with_(loss_weight=loss_weight, updates=3)
+    module = JointModule(config, qwen2(1), qwen2(2))
+    module._trainer = quiet(max_epochs=1)
+    acted, voted = [lesson(dialogue(s)) for s in range(6)], [verdicts(judged(s)) for s in range(6)]
+    batches, _ = make_batches(module, acted, voted, 0, 0)
+    rows = {
+        "policy": [policy_rows(one, loss_weight) for one in acted],
+        "reward": [reward_rows(one, loss_weight) for one in voted],
+    }
+    for name, units in rows.items():
+        found = [[r.weight for group in getattr(b, name) for r in group] for b in batches]
+        wanted = [[r.weight for r in part] for part in minibatches(units, 3, 0, 0, name)]
+        assert [sorted(part) for part in found] == [sorted(part) for part in wanted]
 
 
 def test_a_minibatch_with_nothing_for_a_model_leaves_it_alone():

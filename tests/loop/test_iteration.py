@@ -6,6 +6,7 @@ import pytest
 from scripted import FULL, Levels, World, read, task
 
 from rlanything.config import ArmConfig
+from rlanything.core.signals import policy_advantages
 from rlanything.core.types import Direction, EventKind, Request, Status, Task
 from rlanything.loop.batch import LoopState, slot_order
 
@@ -56,6 +57,32 @@ def test_each_model_is_sampled_at_its_own_temperature_and_length(stages):
     for name, expected in own.items():
         asked = getattr(world, name).engine.asked
         assert {(r.temperature, r.max_tokens) for r in asked} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "way"),
+    [
+        (0.3, 0.9, Direction.EASIER),
+        (0.1, 0.9, None),
+        (0.1, 0.2, Direction.HARDER),
+    ],
+)
+def test_the_band_of_the_configuration_says_which_tasks_are_rewritten(low, high, way):
+    """One of four rollouts wins."""
+    world = World({0: 1}, adaptation={"alpha_low": low, "alpha_high": high})
+    events = world.loop.collect(world.start(task(0))).events
+    assert [event.direction for event in events] == ([] if way is None else [way])
+
+
+@pytest.mark.parametrize("scale", ["step", "task"])
+def test_the_scale_of_the_configuration_divides_the_advantages(scale):
+    world = World({0: 2}, arm=POLICY, advantage_scale=scale)
+    world.reward.engine.script = lambda request: "bad" if request.seed % 2 else "good"
+    result = world.loop.collect(world.start(task(0)))
+    rewards = [world.loop.reward_model.rewards(episode, 1.0) for episode in result.groups[0].episodes]
+    other = policy_advantages(rewards, "task" if scale == "step" else "step")
+    found = [list(lesson.advantages) for lesson in result.policy]
+    assert found == policy_advantages(rewards, scale) != other
 
 
 def test_the_arms_act_alike_whatever_they_learn_from():
