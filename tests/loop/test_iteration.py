@@ -74,6 +74,19 @@ def test_the_band_of_the_configuration_says_which_tasks_are_rewritten(low, high,
     assert [event.direction for event in events] == ([] if way is None else [way])
 
 
+@pytest.mark.parametrize(("low", "high", "trains"), [(0.3, 0.8, False), (0.1, 0.2, False), (0.1, 0.3, True)])
+def test_the_reward_filter_has_the_limits_of_the_configuration(low, high, trains):
+    world = World({0: 1}, reward_min=low, reward_max=high)
+    assert bool(world.loop.collect(world.start(task(0))).reward) is trains
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_an_episode_ends_at_the_limit_of_steps_of_the_configuration(steps):
+    world = World({0: 4}, rollout={"max_steps": steps})
+    (group,) = world.loop.collect(world.start(task(0, steps=9))).groups
+    assert {(len(t.steps), t.status) for t in group.trajectories} == {(steps, Status.TRUNCATED)}
+
+
 @pytest.mark.parametrize("scale", ["step", "task"])
 def test_the_scale_of_the_configuration_divides_the_advantages(scale):
     world = World({0: 2}, arm=POLICY, advantage_scale=scale)
