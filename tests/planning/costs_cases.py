@@ -31,9 +31,15 @@ def configuration(*overrides: str) -> Config:
     return parse(compose.compose(["scale=paper", *overrides], ROOT))
 
 
-def planned(*overrides: str, count: int = 1, given: Assumptions = EXPECTED, arm: str = "full") -> Estimate:
+def planned(
+    *overrides: str,
+    count: int = 1,
+    given: Assumptions = EXPECTED,
+    arm: str = "full",
+    device: str = "H100",
+) -> Estimate:
     config = configuration(*overrides)
-    return estimate(config, arm, model_sizes(config, ROOT), devices.device("H100"), count, given)
+    return estimate(config, arm, model_sizes(config, ROOT), devices.device(device), count, given)
 
 
 def one_gpu(

@@ -212,12 +212,26 @@ def _learning(config: Config, name: str, size: Size, work: Workload, shards: int
     if precision == "bf16-mixed" and name not in config.learn.lora:
         needed += size.parameters * HALF
     what = "activations"
-    if shards > 1 or config.train.offload:  # two layers are gathered at once
-        count, weight = learned(config, name, size)
-        needed += 2 * count / max(1, size.layers) * weight
-        if config.train.exchange == "last":
-            what, needed = "activations and whole gradients", needed + count * weight
+    if shards > 1 or config.train.offload:
+        needed += _gathered(config, name, size)
+        late = config.train.exchange == "last"
+        what = "activations and whole gradients" if late else "activations and gathered weights"
     return Part(what, name, needed)
+
+
+def _gathered(config: Config, name: str, size: Size) -> float:
+    """Bytes of weights and gradients that FSDP has whole while a micro-batch learns, at most.
+
+    Two layers: the weights of one are gathered while another computes, and the gradients of one are divided while those
+    of another are made. What is outside the layers is FSDP's root, which PyTorch keeps whole from its first use to the
+    end of the backward pass, and so its gradients. With LoRA nothing outside the layers trains. With
+    `train.exchange: last` all gradients stay whole until the last micro-batch of a step.
+    """
+    count, weight = learned(config, name, size)
+    root = 0 if name in config.learn.lora else size.outside
+    layer = (count - root) / max(1, size.layers)
+    gradients = count if config.train.exchange == "last" else root
+    return (root + gradients + 2 * 2 * layer) * weight
 
 
 def _stepping(name: str, count: int, weight: int, shards: int) -> Part:

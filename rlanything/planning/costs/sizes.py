@@ -60,6 +60,12 @@ class Size:
         """Parameters of the embedding that are in no matrix product; 0 when it is tied to the output layer."""
         return 0 if self.tied else self.vocab * self.hidden
 
+    @property
+    def outside(self) -> int:
+        """Parameters in no layer: embedding, output layer and last norm, and of a tower what is in none of its own."""
+        tower = self.tower.outside if self.tower else 0
+        return self.vocab * self.hidden + self.embedding + self.hidden + tower
+
 
 def embedded_size(sizes: Architecture, path: str) -> Size:
     """The sizes of an embedded model, as `bootstrap` makes it."""

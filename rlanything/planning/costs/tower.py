@@ -47,6 +47,11 @@ class Tower:
     gated: bool
     """Whether its layers are Qwen2.5-VL's, with RMS norms and a gate, or Qwen3-VL's."""
 
+    @property
+    def outside(self) -> int:
+        """Parameters in no layer: mergers, what turns pixels into vectors, and what is in no matrix product."""
+        return self.mergers + self.unused + self.numbers * self.hidden
+
     def patches(self, tokens: float) -> float:
         """The patches behind `tokens` tokens of pictures."""
         return tokens * self.merged

@@ -9,13 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from costs_cases import ROOT, SMALL, one_gpu, planned
+from costs_cases import ROOT, SMALL, configuration, one_gpu, planned
 
 from rlanything.cli import main
 from rlanything.engines import checkpoint
 from rlanything.planning.costs import devices
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.estimate import Estimate
+from rlanything.planning.costs.estimate import Estimate, model_sizes
+from rlanything.planning.costs.remedies import MOST_DEVICES
 
 FAST = "engine=vllm engine.eager=false engine.max_batch=256"
 
@@ -93,15 +94,33 @@ def test_the_pages_have_the_numbers_of_their_commands():
     whole = planned("learn.gradient_checkpointing=false", count=64, given=Assumptions())
     kept, fewer = (activations_of(found) for found in (whole, bounds))
     assert f"take {kept}, with it {fewer}" in page
-    for changes, needed in (found.nearest for found in (bounds, expected)):
+    assert bounds.nearest is None
+    larger = planned(count=64, given=Assumptions(), device="H200")
+    for changes, needed in (found.nearest for found in (larger, expected)):
         assert f"{needed / devices.GB:.1f} GB a device" in page
         assert all(change.split(" on ")[0] in page for change in changes.changes)
+    assert_the_page_says_why_nothing_fits(page)
     setting, _ = expected.nearest
     fitting = planned(*(change.split(" on ")[0] for change in setting.changes), count=setting.devices)
     assert fitting.fits
     hours = fitting.hours.hours, fitting.all_hours
     assert "the iterations take {:.0f} hours, and the whole arm {:.0f} hours".format(*hours) in page
     assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page
+
+
+def assert_the_page_says_why_nothing_fits(page: str) -> None:
+    """At the upper bounds, with the smallest batches, on as many devices as are tried."""
+    least = "engine.max_batch=1", "learn.micro_batch_tokens=512", "train.precision=bf16-true"
+    found = planned(*least, "train.strategy=fsdp", count=MOST_DEVICES, given=Assumptions())
+    frozen = sum(p.bytes for p in found.memory.lasting if "copy" in p.name or "frozen" in p.name)
+    (part,) = (p for p in found.memory.passing if p.model == "reward" and p.name.startswith("activations"))
+    policy, reward = (model_sizes(configuration(), ROOT)[name] for name in ("policy", "reward"))
+    layer = (reward.parameters - reward.outside) / reward.layers
+    gathered = 2 * (2 * reward.outside + 4 * layer)
+    there, question, whole = (f"{count / devices.GB:.1f} GB" for count in (frozen, part.bytes, gathered))
+    assert f"take {there}, and one such question {question}, of which {whole} are gathered weights" in page
+    roots = [f"{2 * 2 * size.outside / devices.GB:.1f}" for size in (policy, reward)]
+    assert "{} GB for Qwen2.5-7B in bfloat16, {} for Qwen2.5-14B".format(*roots) in page
 
 
 @pytest.mark.long
