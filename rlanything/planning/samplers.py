@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlanything import targets
-from rlanything.config import Config
+from rlanything.config import ArmConfig, Config
 from rlanything.core.errors import ConfigError, UserError
+
+if TYPE_CHECKING:
+    from rlanything.engines.vllm.served.settings import Serving
 
 NATIVE = "rlanything.engines.native.NativeEngine"
 VLLM = "rlanything.engines.vllm.engine.VllmEngine"
@@ -88,13 +91,7 @@ def _check_vllm(config: Config) -> None:
         _check_cluster(config, serving.cluster)
         if train.accelerator == "cpu":
             serving.check_device("cpu")
-        needed = serving.replicas * train.processes
-        if serving.cluster is None and 0 < len(serving.addresses) < needed:
-            raise UserError(
-                f"addresses: {len(serving.addresses)} of them; each of the {train.processes} processes (train.devices, "
-                f"train.nodes) has engine.replicas = {serving.replicas} servers of its own for each model, "
-                f"so at least {needed}"
-            )
+        _check_addresses(config, serving)
         if (sizes := config.model.embedded) is not None:
             advice = (
                 f"Change model.embedded.hidden = {sizes.hidden} or model.embedded.heads = {sizes.heads}, or use "
@@ -104,6 +101,36 @@ def _check_vllm(config: Config) -> None:
     except UserError as error:
         raise ConfigError(f"engine: {error}") from None
     _check_lora(config)
+
+
+def _check_addresses(config: Config, serving: Serving) -> None:
+    """Whether there are servers enough. Models claim them when they are first asked, in the middle of an iteration.
+
+    Raises `UserError`.
+    """
+    if serving.cluster is not None or not serving.addresses:
+        return
+    processes, given = config.train.processes, len(serving.addresses)
+    asked = {arm: _sampled_here(config, arm) for arm in config.arms}
+    arm = max(asked, key=lambda name: len(asked[name]))
+    needed = serving.replicas * processes * len(asked[arm])
+    if given < needed:
+        raise UserError(
+            f"addresses: {given} of them; each of the {processes} processes (train.devices, train.nodes) has "
+            f"engine.replicas = {serving.replicas} servers of its own for each model, and the arm {arm} asks "
+            f"{len(asked[arm])} ({', '.join(asked[arm])}), so at least {needed}"
+        )
+
+
+def _sampled_here(config: Config, arm: str) -> list[str]:
+    """The models of a training of an arm that the engine samples from: those behind an endpoint are elsewhere."""
+    return [name for name in loaded(config, config.arm(arm)) if name not in config.endpoints.served]
+
+
+def loaded(config: Config, arm: ArmConfig) -> list[str]:
+    """The models of a training of an arm. The oracle is no model."""
+    there = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
+    return [name for name, is_there in there.items() if is_there]
 
 
 def _check_cluster(config: Config, cluster: str | None) -> None:

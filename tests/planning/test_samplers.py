@@ -17,6 +17,8 @@ from rlanything.planning.costs.sizes import embedded_size
 from rlanything.planning.costs.work.workload import workload
 
 ROOT = Path(__file__).parents[2]
+ORACLE = ["judge.source=oracle", "arms.full.train_reward=false", "~arms.policy_reward"]
+"""No arm has a reward model."""
 
 
 def composed(*overrides: str) -> Config:
@@ -74,7 +76,7 @@ def test_kernels_that_do_not_depend_on_the_batch_are_asked_for_on_a_gpu_and_of_s
 ):
     asked = "scale=single-gpu", "engine=vllm_servers", "engine.batch_invariant=true"
     check.check(parse(compose.compose(asked, ROOT)), ROOT)
-    given = parse(compose.compose([*asked, "engine.addresses=[http://a:1]"], ROOT))
+    given = parse(compose.compose([*asked, addresses(3)], ROOT))
     with pytest.raises(ConfigError, match="start them with VLLM_BATCH_INVARIANT=1"):
         check.check(given, ROOT)
 
@@ -117,19 +119,42 @@ def test_servers_leave_the_process_group_to_the_trainer(installed):
 
 def test_each_process_needs_given_servers_of_its_own(installed):
     many = ["engine=vllm_servers", "train.devices=2", "engine.replicas=2"]
-    given = [f"http://gpu:{port}" for port in range(8001, 8005)]
-    check.check(composed(*many, f"engine.addresses=[{','.join(given)}]"), ROOT)
+    check.check(composed(*many, addresses(12)), ROOT)
     with pytest.raises(
-        ConfigError, match=r"engine: addresses: 3 of them; each of the 2 processes .* at least 4"
+        ConfigError, match=r"engine: addresses: 11 of them; each of the 2 processes .* at least 12"
     ):
-        check.check(composed(*many, f"engine.addresses=[{','.join(given[:3])}]"), ROOT)
+        check.check(composed(*many, addresses(11)), ROOT)
+
+
+def addresses(count: int) -> str:
+    """So many servers that a user has started."""
+    return f"engine.addresses=[{','.join(f'http://gpu:{8001 + number}' for number in range(count))}]"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "arm", "models"),
+    [
+        ([], "full", ["policy", "reward", "adapter"]),
+        (["engine@endpoints.adapter=openai", "endpoints.adapter.model=any"], "outcome", ["policy", "reward"]),
+        (ORACLE, "full", ["policy", "adapter"]),
+    ],
+)
+def test_each_model_of_an_arm_that_the_engine_samples_needs_given_servers_of_its_own(
+    installed, overrides, arm, models
+):
+    """All of them are open at once. Those that are asked last would find no server in the middle of an iteration."""
+    served = ["engine=vllm_servers", *overrides]
+    samplers.check(composed(*served, addresses(len(models))))
+    said = rf"the arm {arm} asks {len(models)} \({', '.join(models)}\), so at least {len(models)}"
+    with pytest.raises(ConfigError, match=f"addresses: {len(models) - 1} of them; .*{said}"):
+        samplers.check(composed(*served, addresses(len(models) - 1)))
 
 
 def test_given_servers_need_no_vllm_here(monkeypatch):
     monkeypatch.setattr(support, "version", lambda: None)
     with pytest.raises(ConfigError, match="engine: vLLM is not installed"):
         check.check(composed("engine=vllm_servers"), ROOT)
-    check.check(composed("engine=vllm_servers", "engine.addresses=[http://gpu:8001]"), ROOT)
+    check.check(composed("engine=vllm_servers", addresses(3)), ROOT)
 
 
 def test_a_cluster_that_places_servers_needs_ray_and_one_folder_and_serves_all_processes(monkeypatch):
@@ -204,7 +229,7 @@ def test_a_training_still_needs_vllm(monkeypatch, capsys):
 def test_the_processes_of_all_nodes_are_counted(installed):
     check.check(composed("engine=vllm_servers", "train.nodes=2", "train.strategy=ddp"), ROOT)
     given = "engine.addresses=[http://gpu:8001]"
-    with pytest.raises(ConfigError, match=r"addresses: 1 of them; each of the 2 processes .* at least 2"):
+    with pytest.raises(ConfigError, match=r"addresses: 1 of them; each of the 2 processes .* at least 6"):
         check.check(composed("engine=vllm_servers", "train.nodes=2", given), ROOT)
     with pytest.raises(ConfigError, match=r"train\.nodes = 2.*allowed: train\.devices=1, train\.nodes=1"):
         check.check(composed("train.nodes=2"), ROOT)

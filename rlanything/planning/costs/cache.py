@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlanything.config import ArmConfig, Config
+from rlanything.config import Config
 from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.low_rank import sharing
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.work.workload import Calls
-from rlanything.planning.samplers import SERVERS, VLLM, lora_apart
+from rlanything.planning.samplers import SERVERS, VLLM, loaded, lora_apart
 from rlanything.targets import TARGET
 
 GIB = 2**30
@@ -39,12 +39,6 @@ class Held:
     """Rows that are asked for together: `engine.max_batch`, or fewer."""
     gib: float
     """The `engine.cache_gib` that would hold them."""
-
-
-def loaded(config: Config, arm: ArmConfig) -> list[str]:
-    """The models of a training of an arm. The oracle is no model."""
-    there = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
-    return [name for name, is_there in there.items() if is_there]
 
 
 def cache_bytes(config: Config) -> float:

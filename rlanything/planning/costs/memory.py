@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from rlanything.config import Config
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.activations import activations
-from rlanything.planning.costs.cache import cache_bytes, copied, given, loaded, replicas
+from rlanything.planning.costs.cache import cache_bytes, copied, given, replicas
 from rlanything.planning.costs.low_rank import learned, lora_weights, sharing
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.work.prompts import Rows
 from rlanything.planning.costs.work.workload import Calls, Workload
-from rlanything.planning.samplers import NATIVE, SERVERS, VLLM, lora_apart
+from rlanything.planning.samplers import NATIVE, SERVERS, VLLM, loaded, lora_apart
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
