@@ -13,7 +13,16 @@ from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
 from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.sizes import EMBEDDED, Size
-from rlanything.planning.costs.text import bounded, gb, precisions, saved, together, verdict
+from rlanything.planning.costs.text import (
+    bounded,
+    gb,
+    on_the_host,
+    precisions,
+    read,
+    saved,
+    together,
+    verdict,
+)
 from rlanything.planning.plan import ArmPlan
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress.ticker import clock
@@ -165,9 +174,12 @@ def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
         "and gradients, and that of AdamW on the host, is not counted"
     )
     largest = max((each.saving for each in found), key=lambda one: one.file, default=None)
+    loads = [each.loading for each in found if on_the_host(each)]
+    most = max(loads, key=lambda one: one.process, default=None)
     return [
         *([bounds] if upper else []),
         *([hours] if found else []),
+        *([read(most)] if most else []),
         *([host] if any(offloaded) else []),
         *([saved(largest)] if largest else []),
     ]

@@ -20,6 +20,7 @@ from rlanything.planning.costs.hours import (
     stage_hours,
     width_of,
 )
+from rlanything.planning.costs.loading import Loading, loading
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
 from rlanything.planning.costs.saving import Saving, saving
@@ -59,7 +60,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work, memory, checkpoints and time of one arm."""
+    """The work, memory, loading, checkpoints and time of one arm."""
 
     arm: str
     device: known.Device
@@ -67,6 +68,7 @@ class Estimate:
     work: Workload
     memory: Memory
     saving: Saving
+    loading: Loading
     hours: Hours
     stages: tuple[Stage, ...]
     """The shared stages before the training, the iterations, and the measurements during and after the training."""
@@ -153,9 +155,11 @@ def estimate(
     training = Stage(_iterations(config, work), False, config.train.seeds, spent.hours)
     before, after = _stages(config, arm, sizes, device, devices, given)
     stages = (*before, training, *after)
-    saved = saving(config, arm, sizes)
+    saved, read = saving(config, arm, sizes), loading(config, arm, sizes, devices)
     cached, least = _held(config, arm, sizes, stages, devices), _least(config, arm, sizes, stages)
-    return Estimate(arm, device, devices, work, found, saved, spent, stages, better, kept, cached, least)
+    return Estimate(
+        arm, device, devices, work, found, saved, read, spent, stages, better, kept, cached, least
+    )
 
 
 def _held(

@@ -11,10 +11,11 @@ from rlanything.config import Config
 from rlanything.core.types import Json
 from rlanything.planning.costs import cache
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.devices import GB, Device
+from rlanything.planning.costs.devices import CPU, GB, Device
 from rlanything.planning.costs.endpoints import bill
 from rlanything.planning.costs.estimate import ITERATIONS, USABLE, Estimate, Stage
 from rlanything.planning.costs.hours import LAYER_S
+from rlanything.planning.costs.loading import Loading
 from rlanything.planning.costs.memory import Part
 from rlanything.planning.costs.saving import Saving
 from rlanything.runs.folder import KEPT
@@ -58,7 +59,9 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
     work = {**fields["work"], "trained": estimate.work.trained, "longest_row": estimate.work.longest_row}
     sums = {name: getattr(estimate.saving, name) for name in ("file", "host", "kept", "most")}
     saving = {**fields["saving"], **sums}
-    return {**fields, "work": work, "memory": memory, "saving": saving, "nearest": nearest}
+    loading = {**fields["loading"], "process": estimate.loading.process, "node": estimate.loading.node}
+    made = {"work": work, "memory": memory, "saving": saving, "loading": loading, "nearest": nearest}
+    return {**fields, **made}
 
 
 def _assumed(config: Config, given: Assumptions, device: Device) -> list[str]:
@@ -89,7 +92,19 @@ def _memory(found: Estimate, given: Assumptions) -> list[str]:
         f"  {given.bound:<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
         *(["  memory of the host, for each device"] if found.memory.host else []),
         *(_part(part) for part in found.memory.host),
+        *_loading(found),
         *_saving(found.saving),
+    ]
+
+
+def _loading(found: Estimate) -> list[str]:
+    if not on_the_host(found):
+        return []
+    node = found.loading.node
+    return [
+        "  memory of the host while models are loaded, in each process",
+        *(_part(part) for part in found.loading.parts),
+        *([] if node is None else [_sum(f"on a node, in {found.loading.processes} processes", node)]),
     ]
 
 
@@ -245,6 +260,19 @@ def saved(found: Saving) -> str:
         f"checkpoint: {gb(found.file)}. While the first process writes it: {memory}. The live folder of a seed keeps "
         f"the last {KEPT}: {gb(found.kept)} of disk, and {gb(found.most)} while the next one is written"
     )
+
+
+def on_the_host(found: Estimate) -> bool:
+    """Whether processes that load at once share the memory of a host, beside that of their devices."""
+    return found.devices > 1 and found.device.name != CPU
+
+
+def read(found: Loading) -> str:
+    """What loading takes, as a line."""
+    each = f"while models are loaded: {gb(found.process)} of the host's memory in each process"
+    if found.node is None:
+        return f"{each}, times the processes of a node"
+    return f"{each}, {gb(found.node)} on a node of {found.processes}"
 
 
 def gb(count: float) -> str:
