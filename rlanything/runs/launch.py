@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar, cast
 
-from rlanything.config import TrainConfig
+from rlanything.config import Config, TrainConfig
 from rlanything.core.errors import ConfigError
 from rlanything.loop.share import connected, from_first, together
+from rlanything.targets import TARGET
 
 Made = TypeVar("Made")
+ALONE = ".VllmEngine"
+"""The class of the engine that needs the process group of its process."""
 
 
 def launched() -> bool:
@@ -46,22 +49,39 @@ def workers(train: TrainConfig) -> int:
 
 
 @contextmanager
-def measuring(train: TrainConfig) -> Iterator[None]:
+def measuring(config: Config) -> Iterator[None]:
     """In the block, the processes that torchrun started divide what asks models. Without torchrun nothing is divided.
 
-    Raises `MachineError` where another process has ended, or is later than `train.timeout_s`.
+    Raises `ConfigError` for several processes of an engine that is for one, and `MachineError` where another process
+    has ended, or is later than `train.timeout_s`.
     """
     if not launched():
         yield
         return
-    with connected(train.timeout_s), together():
+    _check_engine(config)
+    with connected(config.train.timeout_s), together():
         yield
+
+
+def _check_engine(config: Config) -> None:
+    """vLLM in this process would make its groups from all processes that are connected, and wait for the others."""
+    count = _started()
+    if count > 1 and str(config.engine[TARGET]).endswith(ALONE):
+        raise ConfigError(
+            f"torchrun started {count} processes: engine=vllm runs in the process that asks, and would take their "
+            "process group for its own; allowed: engine=vllm_servers, engine=transformers, or no torchrun"
+        )
 
 
 def alone(command: str, why: str) -> None:
     """Raise `ConfigError` where torchrun started several processes of a command that is for one."""
-    count = int(os.environ.get("WORLD_SIZE", "1"))
+    count = _started()
     if count > 1:
         raise ConfigError(
             f"torchrun started {count} processes of `{command}`, but {why}: start it without torchrun"
         )
+
+
+def _started() -> int:
+    """How many processes torchrun started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))

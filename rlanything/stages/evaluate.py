@@ -28,7 +28,7 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     `MachineError` where another process has ended.
     """
     base = (config.model.policy, config.model.reward) if arm in CONTROLS else config.lora_bases.values()
-    with launch.measuring(config.train), launch.in_first(lambda: _alone(config, root, arm)):
+    with launch.measuring(config), launch.in_first(lambda: _alone(config, root, arm)):
         with launch.in_first(lambda: sources.unchanged(root, *base, config.evaluate.solver)):
             results = _measure(config, root, arm)
         if launch.first_process():

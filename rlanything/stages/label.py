@@ -44,7 +44,7 @@ def make_labels(config: Config, root: Path) -> None:
         )
     build.one_thread()
     with (
-        launch.measuring(config.train),
+        launch.measuring(config),
         launch.in_first(lambda: _writing(config, root)) as folder,
         opened(config),
     ):

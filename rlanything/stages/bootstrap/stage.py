@@ -54,7 +54,7 @@ def make_models(config: Config, root: Path) -> None:
         launch.alone("rlanything bootstrap", "embedded models are trained by one process")
     # If this machine cannot run the environment, this raises before minutes of work.
     build.family(config).environment().close()
-    with launch.measuring(config.train), launch.in_first(lambda: _writing(config, root)):
+    with launch.measuring(config), launch.in_first(lambda: _writing(config, root)):
         _finish(config, root, Layout(root))
 
 
