@@ -1,4 +1,4 @@
-"""Which engines several processes of torchrun may measure with."""
+"""Which engines several processes of torchrun may measure with: `runs.launch`, and the stages that ask it."""
 
 from __future__ import annotations
 
