@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlanything.core.printable import counted, ended, shown
+from rlanything.core.printable import counted, ended, shown, tell
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,8 @@ def test_a_long_value_is_cut():
 
 def test_a_noun_has_its_number():
     assert [counted(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
+
+
+def test_a_message_moves_no_cursor_whatever_a_folder_is_called(capsys):
+    tell("results: \x1b[2Jruns\nread them")
+    assert capsys.readouterr().err == "rlanything: results: \\x1b[2Jruns\nread them\n"
