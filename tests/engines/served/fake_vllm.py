@@ -30,7 +30,8 @@ class Fake:
 
     `called`: the name of its model. `meanwhile`: the versions that a request would have had while weights were loaded.
     `loras`: LoRA's weights that it has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that
-    requests asked for.
+    requests asked for. `pace_s`: seconds of one answer; above 0 it answers one after the other, as one whose cache
+    holds one prompt.
     """
 
     def __init__(self, model: Path, faults: Path | None) -> None:
@@ -42,6 +43,8 @@ class Fake:
         self.asked: list[list[int]] = []
         self.loras: dict[str, str] | None = {}
         self.drawn: list[str | None] = []
+        self.pace_s = 0.0
+        self._turn = asyncio.Lock()
         self.app = web.Application()
         self.app.add_routes(
             [
@@ -105,6 +108,9 @@ class Fake:
         self.drawn.append(body.get("model"))
         if "model" in body and body["model"] not in (self.loras or {}):
             return web.json_response({"error": {"message": "The model does not exist."}}, status=404)
+        if self.pace_s:
+            async with self._turn:
+                await asyncio.sleep(self.pace_s)
         fault = self.fault() if arguments["seed"] == TROUBLE else ""
         if fault == "die":
             print("out of memory, says the fake", flush=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 import engine_cases as cases
 import pytest
 import torch
+from fake_vllm import TROUBLE
 from rank_cases import preload
 from served_cases import FAKE, REQUESTS, ask_and_stay, gone, listening, pids, wait_until
 
@@ -25,6 +26,8 @@ from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.probe import WeightsMismatch
 from rlanything.engines.vllm.served import keeper
 from rlanything.engines.vllm.served.store import Store
+
+TROUBLED = next(request for request in REQUESTS if request.seed == TROUBLE)
 
 
 @pytest.mark.long
@@ -62,7 +65,21 @@ def test_a_server_that_hangs_is_ended(opened, faults, capfd):
     expected = engine.generate(REQUESTS)
     (faults / "1-hang").touch()
     assert engine.generate(REQUESTS) == expected
-    assert "no whole answer within 4 s" in capfd.readouterr().err
+    assert "no request was answered for 4 s, and 1 wait" in capfd.readouterr().err
+
+
+def test_a_busy_server_that_answers_one_request_after_the_other_is_not_taken_for_hung(
+    opened, tmp_path, capfd
+):
+    """The last ones wait longer than a server may be silent."""
+    model = cases.qwen2()
+    save_config(model, tmp_path / "started")
+    with listening(tmp_path / "started") as (address, fake):
+        engine = opened(model, addresses=[address], request_s=2, restarts=0)
+        expected = engine.generate(REQUESTS)
+        fake.pace_s = 0.25
+        assert engine.generate(REQUESTS) == expected
+    assert "was lost" not in capfd.readouterr().err
 
 
 def test_too_many_losses_end_the_run_with_the_servers_last_words(opened, faults):
@@ -71,11 +88,32 @@ def test_too_many_losses_end_the_run_with_the_servers_last_words(opened, faults)
     (faults / "1-die").touch()
     (faults / "2-die").touch()
     with pytest.raises(
-        MachineError, match=r"(?s)engine\.restarts = 1: .*out of memory, says the fake.*exit code 7"
+        MachineError,
+        match=r"(?s)engine\.restarts = 1: .* with no answer in between.*out of memory, says the fake.*exit code 7",
     ):
-        engine.generate(REQUESTS)
+        engine.generate([TROUBLED])
     wait_until(lambda: all(gone(group) for group in pids(faults)))
     engine.generate(REQUESTS)  # whoever caught it can go on: everything starts anew
+
+
+def test_losses_with_answers_between_them_do_not_end_the_run(opened, faults, capfd):
+    engine = opened(restarts=1)
+    expected = engine.generate(REQUESTS)
+    for number in range(3):
+        (faults / f"{number}-500").touch()
+        assert engine.generate(REQUESTS) == expected
+    assert capfd.readouterr().err.count("was lost: ") == 3
+
+
+def test_weights_that_another_program_gives_end_the_run_also_with_answers_between(opened, faults):
+    """Two trainings that share a server would take away each other's weights for ever."""
+    engine = opened(restarts=1)
+    engine.generate(REQUESTS)
+    (faults / "1-renamed").touch()
+    engine.generate(REQUESTS)
+    (faults / "2-renamed").touch()
+    with pytest.raises(MachineError, match=r"engine\.restarts = 1: .*'of another program' are the weights"):
+        engine.generate(REQUESTS)
 
 
 def test_a_refusal_is_not_asked_again(opened, faults):

@@ -110,8 +110,7 @@ def test_servers_that_are_lost_while_all_start_are_counted_and_started_again(ope
     assert len(started) == 5
     wait_until(lambda: sum(map(gone, started)) == 2)
     (faults / "1-die").touch()
-    with pytest.raises(MachineError, match=r"engine\.restarts = 2: more servers than that were lost"):
-        engine.generate(REQUESTS)
+    assert engine.generate(REQUESTS) == expected, "the answers have set the count back"
 
 
 def test_when_too_many_are_lost_while_all_start_those_that_came_up_are_ended(three, faults):

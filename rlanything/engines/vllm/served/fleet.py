@@ -20,7 +20,7 @@ from rlanything.engines.vllm.copying import Sampled
 from rlanything.engines.vllm.instance import Ask
 from rlanything.engines.vllm.served.server import Server, Weights
 from rlanything.engines.vllm.served.store import Store
-from rlanything.engines.vllm.served.wire import LostError, together
+from rlanything.engines.vllm.served.wire import LostError, SwappedError, together
 
 Found = dict[int, tuple[list[int], list[float]]]
 AGAIN = "it is brought up again"
@@ -32,7 +32,8 @@ class Fleet:
     Args:
         servers: at least one.
         store: where the weights are written.
-        restarts: how many servers may be lost, all of them together, before the run ends.
+        restarts: how many servers may be lost, all of them together, before the run ends. An answer sets the count
+            back, but for servers with other weights: two trainings that share one would go on for ever.
         accept: is given what samples, whenever a server has new weights; raises where it does not accept it.
         say: prints a line about a lost server.
     """
@@ -45,7 +46,8 @@ class Fleet:
         accept: Callable[[Callable[[Sequence[Ask]], Sampled]], None],
         say: Callable[[str], None],
     ) -> None:
-        self._servers, self._store, self._left, self._restarts = servers, store, restarts, restarts
+        self._servers, self._store, self._restarts = servers, store, restarts
+        self._lost = self._swapped = 0
         self._accept, self._say = accept, say
         self._weights: Weights | None = None
 
@@ -82,7 +84,10 @@ class Fleet:
         parts = divide(asked, len(self._servers))
         while len(found) < len(asked):
             self._bring_up(weights)
+            answered = len(found)
             lost = asyncio.run(self._round(parts, found))
+            if len(found) > answered:
+                self._lost = self._swapped
             for number, cause in lost.items():
                 missing = len(parts[number].keys() - found.keys())
                 self._lose(self._servers[number], cause, f"{missing} requests are asked again")
@@ -137,12 +142,14 @@ class Fleet:
     def _count(self, server: Server, cause: LostError, words: str, then: str) -> None:
         """Count a server that was lost, and say so. words: the end of its log."""
         told = f"{server.what} was lost: {cause}" + (f"\n{words}" if words else "")
-        if self._left == 0:
+        if self._lost == self._restarts:
             raise MachineError(
-                f"engine.restarts = {self._restarts}: more servers than that were lost. The last one: {told}\n"
+                f"engine.restarts = {self._restarts}: more servers than that were lost, with no answer in between or "
+                f"with other weights. The last one: {told}\n"
                 "What is published stays, and the same command goes on from there"
             )
-        self._left -= 1
+        self._lost += 1
+        self._swapped += isinstance(cause, SwappedError)
         self._say(f"engine: {then}, because {told}")
 
 

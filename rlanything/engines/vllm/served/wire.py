@@ -45,6 +45,10 @@ class LostError(MachineError):
     """A server gave no answer that can be used. Whoever asked can ask again."""
 
 
+class SwappedError(LostError):
+    """Other weights than those that were asked for drew the tokens."""
+
+
 class RefusedError(MachineError):
     """A server refuses what it is asked. Asking again does not help. status: of HTTP."""
 
@@ -55,7 +59,11 @@ class RefusedError(MachineError):
 
 @dataclass(frozen=True)
 class Limits:
-    """timeout_s: longest time of one request, seconds. at_once: requests that are on their way together."""
+    """What a server is allowed, and given.
+
+    timeout_s: longest time of one call, seconds. Of many questions: the longest time in which none of them is answered.
+    at_once: requests that are on their way together.
+    """
 
     timeout_s: float
     at_once: int
@@ -65,7 +73,7 @@ class Client:
     """Connections to one server, for the length of an `async with`."""
 
     def __init__(self, address: str, limits: Limits) -> None:
-        self._address, self._limits = address, limits
+        self._address, self.limits = address, limits
 
     async def __aenter__(self) -> Client:
         # A kept connection may be closed by the server in the moment in which it is used, so none is kept.
@@ -78,10 +86,9 @@ class Client:
         self._root = "http://server" if unix else self._address.rstrip("/")
         self._session = aiohttp.ClientSession(
             connector=connector,
-            timeout=aiohttp.ClientTimeout(total=self._limits.timeout_s),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-        self._free = asyncio.Semaphore(self._limits.at_once)
+        self._free = asyncio.Semaphore(self.limits.at_once)
         return self
 
     async def __aexit__(
@@ -99,8 +106,8 @@ class Client:
         async with self._free:
             return await self._text(method, path, body)
 
-    async def _call(self, method: str, path: str, body: Json) -> Json:
-        text = await self._text(method, path, body)
+    async def _call(self, method: str, path: str, body: Json, *, timed: bool = True) -> Json:
+        text = await self._text(method, path, body, timed=timed)
         try:
             return json.loads(text) if text else None
         except RecursionError:
@@ -108,14 +115,15 @@ class Client:
         except ValueError:
             raise LostError(f"{path}: the answer is no JSON: {one_line(text)[:SHOWN]}") from None
 
-    async def _text(self, method: str, path: str, body: Json) -> str:
+    async def _text(self, method: str, path: str, body: Json, *, timed: bool = True) -> str:
+        limit = aiohttp.ClientTimeout(total=self.limits.timeout_s if timed else None)
         try:
             async with self._session.request(
-                method, self._root + path, json=body, allow_redirects=False
+                method, self._root + path, json=body, allow_redirects=False, timeout=limit
             ) as answer:
                 text, status = await answer.text(errors="replace"), answer.status
         except TimeoutError:
-            raise LostError(f"{path}: no whole answer within {self._limits.timeout_s:g} s") from None
+            raise LostError(f"{path}: no whole answer within {self.limits.timeout_s:g} s") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:  # the last for a host that cannot be
             raise LostError(f"{path}: {type(error).__name__}: {one_line(str(error))[:SHOWN]}") from None
         if status >= 500:
@@ -155,19 +163,21 @@ class Client:
     async def generate(self, ask: Ask, name: str, *, lora: bool = False) -> tuple[list[int], list[float]]:
         """Ids and log-probs of the drawn tokens. lora: whether LoRA's weights of this name draw.
 
+        It takes as long as it takes: the server may have others to answer first. See `generate_all`.
+
         Raises:
-            LostError: for an answer that cannot be used, also where other weights than `name` drew the tokens.
+            LostError: for an answer that cannot be used. `SwappedError`: other weights than `name` drew the tokens.
             RefusedError: where the server refuses the question, such as a prompt that does not fit.
             FileError: for a picture that is not there.
         """
         try:
             async with self._free:  # pictures are read in turn, because many prompts wait
                 body = question(ask, name) | ({"model": name} if lora else {})
-                answer = await self._call("POST", "/inference/v1/generate", body)
+                answer = await self._call("POST", "/inference/v1/generate", body, timed=False)
         except RefusedError as refused:
             if not (lora and refused.status == UNKNOWN):
                 raise
-            raise LostError(
+            raise SwappedError(
                 f"it does not have LoRA's weights {name!r}: it is a new one ({refused})"
             ) from None
         return read(answer, ask, name)
@@ -212,8 +222,8 @@ def question(ask: Ask, name: str) -> dict[str, Json]:
 def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
     """Ids and log-probs in an answer of `/inference/v1/generate`. NaN: the logits of a token were not finite.
 
-    Raises `LostError` for an answer of another form or that was broken off, and for tokens that other weights than
-    `name` have drawn.
+    Raises `LostError` for an answer of another form or that was broken off, and `SwappedError` for tokens that other
+    weights than `name` have drawn.
     """
     try:
         (choice,) = answer["choices"]
@@ -234,7 +244,7 @@ def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
     if versions != [(name, 0, len(ids))]:
         told = one_line(", ".join(str(version) for version, _, _ in versions))[:SHOWN]
         why = "another program gave it weights, or it is a new one"
-        raise LostError(f"{told!r} are the weights that sampled, not {name!r}: {why}")
+        raise SwappedError(f"{told!r} are the weights that sampled, not {name!r}: {why}")
     return ids, [float("nan") if value <= NO_NUMBER else value for value in logprobs]
 
 
@@ -248,13 +258,22 @@ async def generate_all(
 ) -> None:
     """Ask all questions, and put the answers under their numbers into `found`. lora: see `Client.generate`.
 
-    Raises the first error. What was answered before it stays, what was not is cancelled.
+    Raises the first error, and `LostError` where the server answers none of them for too long: a request may wait for
+    all that were asked before it. What was answered stays, what was not is cancelled.
     """
+    loop, longest = asyncio.get_running_loop(), client.limits.timeout_s
 
     async def one(number: int) -> None:
         found[number] = await client.generate(asked[number], name, lora=lora)
+        if not clock.expired():
+            clock.reschedule(loop.time() + longest)
 
-    await together(one(number) for number in asked)
+    try:
+        async with asyncio.timeout(longest) as clock:
+            await together(one(number) for number in asked)
+    except TimeoutError:
+        left = len(asked.keys() - found.keys())
+        raise LostError(f"no request was answered for {longest:g} s, and {left} wait") from None
 
 
 async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
