@@ -230,3 +230,12 @@ class Engine(Protocol):
     def close(self) -> None:
         """Free caches and workers. Nothing is asked of a closed engine, but it may be closed again."""
         ...
+
+
+@runtime_checkable
+class LateStart(Protocol):
+    """An engine that takes weights over when it is first asked, and not in `sync`. Until then it reads the module."""
+
+    def ensure_started(self) -> None:
+        """Take over the weights of the last `sync` now, unless it has them. Afterwards `generate` reads no module."""
+        ...

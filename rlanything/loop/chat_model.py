@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlanything.core.errors import MachineError
 from rlanything.core.images.messages import Message, Part
-from rlanything.core.protocols import Engine
+from rlanything.core.protocols import Engine, LateStart
 from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
@@ -80,6 +80,11 @@ class ChatModel:
         """Sample from the current weights from now on, and call them `version`."""
         self.engine.sync(version)
         self.version = version
+
+    def ensure_started(self) -> None:
+        """Have weights of its own from now on, so that another thread can sample while the model is trained."""
+        if isinstance(self.engine, LateStart):
+            self.engine.ensure_started()
 
     def last_pictures(self, seen: Sequence[str]) -> list[Part]:
         """The last of the pictures that were seen, by name, as parts of a message: as many as the model is shown."""

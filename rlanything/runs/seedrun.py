@@ -154,6 +154,8 @@ class SeedRun:
         batch = self.ahead.take() or loop.roll_out(state)
         following = loop.begun(state, batch)
         if following.iteration < self.config.train.iterations:
+            with phase("weights"):  # in this thread: while another one samples, the model is trained
+                self.parts.policy.chat.ensure_started()
             self.ahead.begin(partial(loop.roll_out, following))
         return loop.collect(state, batch)
 

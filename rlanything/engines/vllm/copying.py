@@ -139,6 +139,11 @@ class CopyingEngine(ABC, Generic[S]):
         if self._instance is not None:
             self._load(self._instance)
 
+    def ensure_started(self) -> None:
+        """See `LateStart`. Raises as `generate` does when vLLM starts, and `ValueError` when the engine is closed."""
+        self._check_open()
+        self._started()
+
     def release(self, sessions: Sequence[str]) -> None:
         """Nothing to free: the prefix cache drops what was used least recently."""
 
@@ -157,8 +162,7 @@ class CopyingEngine(ABC, Generic[S]):
             WeightsMismatch: when vLLM starts and does not have the module's weights.
             DrawsMismatch: when vLLM starts and draws other tokens than the other engines.
         """
-        if self._closed:
-            raise ValueError("the engine is closed")
+        self._check_open()
         for request in requests:
             check_request(request, self._config.vocab_size, self._context, sees=self._eyes is not None)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
@@ -166,6 +170,10 @@ class CopyingEngine(ABC, Generic[S]):
         if waiting:
             self._sample(waiting, self._answers)
         return [draft.completion(self._version) for draft in drafts]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the engine is closed")
 
     def _sample(self, drafts: Sequence[Draft], generate: Callable[[Sequence[Ask]], Sampled]) -> None:
         asked = [ask(draft, self._stops, self._config.vocab_size, self._eyes) for draft in drafts]

@@ -4,6 +4,8 @@ vLLM keeps old weights, and caches of old weights, without an error. So after ev
 the log-probs of the sampler are compared with those of the module itself, and with the sampler's own of the update
 before. Each token is also compared with the draw of the other engines. A server may have another version of `draw`, or
 none of it. Where the model reads pictures, one of the prompts shows one.
+
+The module is read once for each load of weights. A lost server may be replaced while the module is already trained on.
 """
 
 from __future__ import annotations
@@ -94,10 +96,28 @@ def picture() -> Image:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the sampler drew, ids and log-probs of each request, and the module's log-probs of the same ids."""
+    """What a sampler drew at temperature 1, ids and log-probs of each request, and the module's log-probs of the ids.
+
+    The module's may be of the first ids alone. See `_Known`.
+    """
 
     sampled: list[tuple[tuple[int, ...], tuple[float, ...]]]
     expected: list[Tensor]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the module says of a load: its log-probs [TV] of all ids, along the ids that a reply to each request has."""
+
+    replies: list[tuple[int, ...]]
+    rows: list[Tensor]
+
+    def along(self, replies: Sequence[tuple[int, ...]]) -> list[Tensor]:
+        """The log-probs along other replies, up to the first id of each that differs. They do not depend on this id."""
+        return [
+            rows[: _common(ours, theirs) + 1]
+            for rows, ours, theirs in zip(self.rows, self.replies, replies, strict=True)
+        ]
 
 
 class Probe:
@@ -124,24 +144,27 @@ class Probe:
         self._model, self._context, self._tolerance, self._exact = model, context, tolerance, exact
         self._eyes = eyes
         self._load = 0
+        self._known: _Known | None = None
         self._before: _Seen | None = None
         self._now: _Seen | None = None
 
     def check(self, generate: Callable[[Sequence[Request]], list[Completion]], load: int) -> float:
         """Compare the sampler's log-probs with the module's. Returns the largest difference.
 
-        load: the number of the time at which the weights were taken over. Several samplers may have the same.
+        load: the number of the time at which the weights were taken over. Several samplers may have the same. The
+            module is read for the first of them. A later one is compared with what was read then, in each reply up to
+            the first token that the first one did not draw: rounding may draw another one.
         Raises `WeightsMismatch`: a difference is above the tolerance, or the module has changed since the load before
         and the sampler answers with the same bits. `DrawsMismatch`: no difference within the tolerance explains a
         token. `ValueError`: for weights that have diverged.
         """
         asked = requests(self._model.config.get_text_config().vocab_size, self._context, self._eyes)
         found = generate(asked)
-        whole = [
-            _logprobs(self._model, request, each, self._eyes)
-            for request, each in zip(asked, found, strict=True)
-        ]
-        expected = [_of_ids(each, reply.ids) for each, reply in zip(whole[:-1], found, strict=False)]
+        replies = [each.ids for each in found]
+        before = self._known if load == self._load else None
+        known = before or self._read(asked, found)
+        whole = known.along(replies)
+        expected = [_of_ids(each, ids) for each, ids in zip(whole[:-1], replies, strict=False)]
         seen = _Seen([(each.ids, each.logprobs) for each in found[:-1]], expected)
         worst = _furthest(expected, [torch.tensor(logprobs) for _, logprobs in seen.sampled])
         if not worst <= self._tolerance:
@@ -151,14 +174,26 @@ class Probe:
             )
         for request, reply, each in zip(asked, found, whole, strict=True):
             self._check_draws(request, reply.ids, each)
-        if load != self._load:
+        if before is None:
             self._before, self._load = self._now, load
-        self._now = seen
+            self._known, self._now = known, seen
         self._check_changed(seen)
         return worst
 
+    def _read(self, asked: Sequence[Request], found: Sequence[Completion]) -> _Known:
+        """Ask the module."""
+        rows = [
+            _logprobs(self._model, request, each, self._eyes)
+            for request, each in zip(asked, found, strict=True)
+        ]
+        return _Known([each.ids for each in found], rows)
+
     def _check_draws(self, request: Request, ids: Sequence[int], known: Tensor) -> None:
-        """Rounding moves a draw to another token only near a border of the two. known: the module's log-probs TV."""
+        """Rounding moves a draw to another token only near a border of the two.
+
+        known: the module's log-probs TV, for as many of the ids as they go.
+        """
+        ids = ids[: len(known)]
         heat, uniform = request.temperature, torch.from_numpy(sampling.uniforms([request.seed], len(ids))[0])
         needed = shifts(known, torch.tensor(ids), uniform, heat)
         at = int(needed.argmax())
@@ -211,7 +246,15 @@ def _logprobs(model: PreTrainedModel, request: Request, completion: Completion, 
 
 
 def _of_ids(logprobs: Tensor, ids: Sequence[int]) -> Tensor:
-    return logprobs.gather(1, torch.tensor(ids)[:, None])[:, 0]
+    """Of as many of the ids as there are rows."""
+    return logprobs.gather(1, torch.tensor(ids[: len(logprobs)])[:, None])[:, 0]
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many ids at the beginning are the same."""
+    return next(
+        (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs), len(one)
+    )
 
 
 def shifts(logprobs: Tensor, ids: Tensor, uniform: Tensor, temperature: float = 1.0) -> Tensor:
@@ -240,4 +283,8 @@ def shifts(logprobs: Tensor, ids: Tensor, uniform: Tensor, temperature: float = 
 
 
 def _furthest(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
-    return max(float((left - right).abs().max()) for left, right in zip(one, other, strict=True))
+    """The largest difference of what both have."""
+    return max(
+        float((left[: len(right)] - right[: len(left)]).abs().max())
+        for left, right in zip(one, other, strict=True)
+    )

@@ -97,6 +97,46 @@ def test_one_of_several_servers_that_has_not_taken_over_an_update_is_noticed():
         found.check(sampler(stale), 2)
 
 
+def unreadable(model: PreTrainedModel) -> None:
+    """From now on the module must not be read: another thread trains it."""
+
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError("the module is read")
+
+    for name in ("forward", "train", "eval", "state_dict"):
+        setattr(model, name, read)
+
+
+def test_a_later_sampler_of_a_load_is_compared_with_what_the_module_was_then():
+    model, other = pair(torch.float32)
+    stale = copy.deepcopy(other)
+    step(stale, 1e-2)
+    found = of(model, torch.float32)
+    found.check(sampler(other), 1)
+    step(model, 1e-2)  # the trainer goes on while a lost sampler is replaced
+    unreadable(model)
+    assert found.check(sampler(other), 1) == 0
+    with pytest.raises(WeightsMismatch, match="does not have the trainer's weights"):
+        found.check(sampler(stale), 1)
+
+
+def test_of_a_later_sampler_that_draws_another_token_all_up_to_it_is_compared():
+    """Rounding may draw another one. What the module says after it is not known."""
+    model, other = pair(torch.float32)
+    found = Probe(model, CONTEXT, 1e9, exact=True)
+    found.check(sampler(other), 1)
+    unreadable(model)
+
+    def elsewhere(logits, request, at):
+        return (drawn(logits, request, at) + (at == 2)) % len(logits)
+
+    assert found.check(sampler(other, elsewhere), 1) < 1e-5
+    strict = of(pair(torch.float32)[0], torch.float32)
+    strict.check(sampler(other), 1)
+    with pytest.raises(DrawsMismatch, match=r"seed \d, token 2, temperature"):
+        strict.check(sampler(other, elsewhere), 1)
+
+
 def test_a_sampler_in_another_format_may_round_an_update_away():
     model, other = pair(torch.float32)
     found = of(model, torch.float32, exact=False)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import engine_cases as cases
 import psutil
 import pytest
 from served_cases import FAKE, REQUESTS, gone, listening, pids, wait_until
@@ -136,3 +137,21 @@ def test_what_answers_at_the_port_of_a_server_that_has_ended_is_not_given_weight
         with pytest.raises(LostError, match="another program has taken a port"):
             asyncio.run(own.bring_up(server.Weights(tmp_path, "own")))
         assert fake.version == "default"
+
+
+def test_what_is_started_ahead_reads_no_module_afterwards_also_where_a_server_is_lost(opened, faults):
+    """With `train.staleness` 1 a thread samples, and the module is trained meanwhile."""
+    model = cases.qwen2()
+    engine, reads = opened(model), []
+    engine.sync(3)
+    engine.ensure_started()
+    assert len(pids(faults)) == 1
+    model.register_forward_pre_hook(lambda *_: reads.append("forward"))
+    model.register_state_dict_pre_hook(lambda *_: reads.append("state"))
+    engine.ensure_started()
+    expected = engine.generate(REQUESTS)
+    (faults / "1-die").touch()
+    assert engine.generate(REQUESTS) == expected
+    assert {reply.version for reply in expected} == {3}
+    assert len(pids(faults)) == 2
+    assert reads == []

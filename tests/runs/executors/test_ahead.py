@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from rlanything.loop.batch import Batch, LoopState
 from rlanything.loop.episodes import LocalHost
 from rlanything.loop.share import hosted
 from rlanything.runs.executors.ahead import PHASE, Ahead
+from rlanything.runs.seedrun import SeedRun
 
 
 class Elsewhere(LocalHost):
@@ -139,3 +141,29 @@ def test_what_is_saved_is_restored(taken):
     saved = one.saved(state)
     assert other.restore(saved, LoopState(0, state.buffer), made.loop.batches) == state
     assert other.take() == (None if taken else made.loop.roll_out(state))
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_the_policys_weights_are_taken_in_this_thread_before_another_one_samples(restored):
+    """Later they are trained. A run that goes on has the batch of its first iteration, so nothing was sampled yet."""
+    made, state = started()
+    engine = made.policy.engine
+    batch = made.loop.roll_out(state) if restored else None
+    generate, seen = engine.generate, []
+
+    def noted(requests):
+        seen.append((threading.current_thread().name, "generate"))
+        return generate(requests)
+
+    engine.generate = noted
+    engine.ensure_started = lambda: seen.append((threading.current_thread().name, "start"))
+    with elsewhere(), Ahead() as ahead:
+        parts = SimpleNamespace(loop=made.loop, policy=SimpleNamespace(chat=made.policy))
+        ahead.take = lambda: batch
+        run = SimpleNamespace(parts=parts, state=state, config=made.loop.config, ahead=ahead)
+        SeedRun._judged(run)
+        ahead.wait()
+    start = seen.index((threading.main_thread().name, "start"))
+    assert ("ahead", "generate") in seen[start:]
+    assert ("ahead", "generate") not in seen[:start]
+    assert restored == (start == 0)
