@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -20,6 +19,7 @@ from rlanything.engines.lora.files import save_lora
 from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.served import remover
 from rlanything.engines.vllm.served.remover import remove
+from rlanything.engines.vllm.served.tensors import write_tensors
 
 FILE, LORA = "model.safetensors", "lora"
 PREFIX = "rlanything-vllm-"
@@ -65,10 +65,11 @@ class Store:
     def write(self, weights: Mapping[str, Tensor]) -> Path:
         """Write a whole state. Every tensor is written, also a tied one, under each of its names. Returns the folder.
 
-        Servers keep weights that they are not given, and report no error.
+        Servers keep weights that they are not given, and report no error. The file of the last state goes first, so
+        that the disk need not hold two. Servers read the folder when they start or are given it, never meanwhile.
         """
-        own = {name: self._whole(tensor) for name, tensor in weights.items()}
-        save_file(own, self.model / f"{FILE}.part", metadata={"format": "pt"})
+        (self.model / FILE).unlink(missing_ok=True)
+        write_tensors(self.model / f"{FILE}.part", weights, self._dtype)
         os.replace(self.model / f"{FILE}.part", self.model / FILE)
         return self.model
 
@@ -87,11 +88,6 @@ class Store:
         """Remove the folders."""
         remove(self._folders)
         self._remover.communicate()  # it ends with the pipe
-
-    def _whole(self, tensor: Tensor) -> Tensor:
-        """A copy in the memory of the CPU: no two tensors of a file may share memory."""
-        dtype = self._dtype if tensor.is_floating_point() else tensor.dtype
-        return tensor.detach().to("cpu", dtype, copy=True).contiguous()
 
 
 def _folder(within: str | None, what: str) -> Path:
