@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 
+from rlanything.buffer.views.tasks.alignment import stretches
 from rlanything.buffer.views.tasks.task_fields import METADATA, contents
 from rlanything.buffer.views.tasks.text_pairs import PairChange, as_pairs, pair_changes
 from rlanything.buffer.views.tasks.word_diff import Part
@@ -47,8 +47,8 @@ def line_diff(old: Sequence[str], new: Sequence[str]) -> list[Part]:
 
 
 def _matched(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
-    for tag, i, k, j, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
+    for same, (i, k), (j, m) in stretches(old, new):
+        if same:
             yield from (("same", line) for line in old[i:k])
         else:
             yield from (("old", line) for line in old[i:k])
