@@ -113,7 +113,7 @@ def test_lines_take_bounded_work(asked):
 
 
 def require_bounded(asked):
-    """`difflib` looks at the pairs of equal items for each stretch that it finds; rapidfuzz at all pairs, 64 at a time."""
+    """`difflib` looks at the pairs of equal items for each stretch that it finds, rapidfuzz at all pairs."""
     for old, new, pairs in asked["difflib"]:
         assert (pairs + old) * min(old, new) <= 300_000
     assert all(old * new <= 25_000_000 for old, new, _ in asked["rapidfuzz"])

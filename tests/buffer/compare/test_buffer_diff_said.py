@@ -3,10 +3,11 @@
 from math import comb
 
 import pytest
-from buffer_cases import NASTY, relaxed, write_house
+from buffer_cases import ACCEPTED, NASTY, command, event, record, relaxed, task, write_house
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything.buffer import TaskBuffer
 from rlanything.buffer.views import diff
 from rlanything.buffer.views.compare.markdown import escaped
 from rlanything.buffer.views.compare.statistics import _chances
@@ -36,6 +37,28 @@ def test_words_that_changed_side_by_side_are_one_change():
         ("new", "blue cup"),
         ("same", " here"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("Read n.\nPrint it.", "Read n.\nAdd one.\nPrint it.", "Read n. {+Add one. +}Print it."),
+        ("Read n.\r\nAdd one.\r\nEnd.", "Read n.\r\nEnd.", "Read n. [-Add one. -]End."),
+        ("Read n.\n\nPrint it.", "Read m.\n\nPrint it.", "Read [-n-]{+m+}.  Print it."),
+        ("Read n. Print it.", "Read n.\nPrint it.", r"Read n.[- -]{+\n+}Print it."),
+        ("Read n.\nPrint it.", "Read n.\n\nPrint it.", r"Read n.[-\n-]{+\n\n+}Print it."),
+        ("Print it.", "Print it.\n", r"Print it.{+\n+}"),
+    ],
+)
+def test_a_line_break_is_a_blank_in_a_terminal_and_shown_where_it_alone_changed(
+    tmp_path, capsys, old, new, line
+):
+    start = TaskBuffer.start([task(0, old)])
+    made = event(start, 0, ACCEPTED, task(0, new), iteration=0)
+    record(tmp_path / "runs/a/buffer", 0, start)
+    record(tmp_path / "runs/a/buffer", 1, start.apply([made]), [made])
+    assert command("diff", "a", root=tmp_path) == 0
+    assert f"\n    {line}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

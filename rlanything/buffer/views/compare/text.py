@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ _DETAILS = 12
 """Lines, items or pairs of one field that are shown."""
 _NOTABLE = 0.2
 """Values with a larger p are not shown, in any rendering, but where one field is asked for."""
+_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _STYLES = {"old": "red strike", "new": "green"}
 _LINES = {"-": "red", "+": "green"}
 
@@ -190,5 +192,10 @@ def _sentence(row: Mapping[str, Any]) -> Text:
     """The instruction with its changes marked as git marks words: [-old-]{+new+}."""
     line = Text("    ")
     for kind, text in shortened(row["instruction"]):
-        line.append(marked(kind, safe(" ".join(text.splitlines()))), style=_STYLES.get(kind))
+        line.append(marked(kind, _on_one_line(kind, text)), style=_STYLES.get(kind))
     return line
+
+
+def _on_one_line(kind: str, text: str) -> str:
+    """A blank for each line break. A change of blanks that has one shows it, or nothing could be seen of it."""
+    return safe(text if kind != "same" and text.isspace() else _BREAK.sub(" ", text))
