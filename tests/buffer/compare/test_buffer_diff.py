@@ -174,7 +174,10 @@ def test_pending_are_the_new_proposals_without_a_decision(here, names, pending):
 
 
 def test_only_and_exit_code(here, capsys):
-    for only, slots in (("harder", [0, 3]), ("easier", []), ("rejected", [5, 6]), ("changed", [0, 3])):
+    for only, slots in (
+        *(("harder", [0, 3]), ("easier", []), ("changed", [0, 3])),
+        *(("rejected", [6]), ("invalid", [5])),
+    ):
         assert [row["slot"] for row in diff("full/seed-0", only=only)["slots"]] == slots
     assert command("diff", "full/seed-0", "--exit-code") == 1
     assert command("diff", "full/seed-0", "--exit-code", "--stat") == 1

@@ -1,10 +1,11 @@
 """The pages of `diff --html`, two and three ways: task text stays text, in the file and in a real browser."""
 
+import json
 import re
 from html.parser import HTMLParser
 
 import pytest
-from buffer_cases import ACCEPTED, EASIER, command, event, kitchen, record
+from buffer_cases import ACCEPTED, EASIER, command, event, kitchen, record, write_house
 from page_cases import every_look
 
 from rlanything.buffer import TaskBuffer
@@ -163,6 +164,15 @@ def test_in_a_browser_the_policy_stops_a_script_that_got_in(page, view):
     view.goto(page.as_uri())
     assert "pwned" not in view.title()
     assert any("Content Security Policy" in problem for problem in view.problems)
+
+
+def test_rejected_and_invalid_tries_are_two_kinds_of_the_filter(tmp_path):
+    write_house(tmp_path)
+    text = diff_html(diff("full/seed-0", root=tmp_path))
+    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    kinds = {row["slot"]: row["kinds"] for row in json.loads(data[1])["rows"]}
+    assert kinds == {0: ["harder"], 3: ["harder"], 5: ["unchanged", "invalid"], 6: ["unchanged", "rejected"]}
 
 
 @pytest.mark.integration

@@ -30,7 +30,7 @@ def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("diff", help="compare two buffers", description=_NAMES)
     parser.add_argument("names", metavar="BUFFER", nargs="+", help="[A] B, or BASE A B for three ways")
     parser.add_argument("--stat", action="store_true", help="counts, difficulty and concentration, no slots")
-    kinds = "changed, harder, easier, both ways, replaced, added, removed, more than once, rejected"
+    kinds = "changed, harder, easier, both ways, replaced, added, removed, more than once, rejected, invalid"
     parser.add_argument("--only", default="", metavar="KIND", help=f"list only these slots: {kinds}")
     parser.add_argument(
         "--by", default="", metavar="FIELD", help="where the change concentrates, by this field"

@@ -79,7 +79,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         *(share_cell(row["accuracy"][side]) for side in ("old", "new")),
         task_cell(row["instruction"], row["fields"], row["reason"]),
     ]
-    kinds = [row["status"], *(["rejected"] if row["refused"] else [])]
+    kinds = [row["status"], *sorted({event["kind"] for event in row["refused"]})]
     words = ["".join(part for _, part in row["instruction"]), change, *_words(row["fields"]), row["reason"]]
     return slot_row(row["slot"], kinds, cells, words)
 

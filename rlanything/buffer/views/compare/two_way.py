@@ -24,8 +24,14 @@ from rlanything.core.types import EventKind, Json
 
 SCHEMA = 1
 """Version of the JSON that `diff --json` writes."""
-ONLY = ("changed", *(s.value for s in STATUSES if s is not Status.UNCHANGED), "more than once", "rejected")
-"""The values of `--only`."""
+REFUSED = (EventKind.REJECTED, EventKind.INVALID)
+ONLY = (
+    "changed",
+    *(status.value for status in STATUSES if status is not Status.UNCHANGED),
+    "more than once",
+    *(kind.value for kind in REFUSED),
+)
+"""The values of `--only`. The last ones are what became of a try."""
 
 
 def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bool = True) -> dict[str, Json]:
@@ -145,24 +151,24 @@ def _rows(
     by_slot: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         by_slot[event.slot].append(event)
-    refused = {e.slot for e in events if e.kind in (EventKind.REJECTED, EventKind.INVALID)}
     for place, slot in enumerate(found.slots.tolist()):
         old = a.buffer.lineage(slot) if found.row_a[place] >= 0 else None
         new = b.buffer.lineage(slot) if found.row_b[place] >= 0 else None
-        if (old == new and slot not in refused) or not _wanted(found, place, only, slot in refused):
+        tries = {event.kind for event in by_slot.get(slot, ())}
+        if (old == new and not tries.intersection(REFUSED)) or not _wanted(found, place, only, tries):
             continue
         accuracy = (_number(found.old[place]), _number(found.new[place]))
-        yield slot_row(slot, STATUSES[found.status[place]], old, new, accuracy, by_slot[slot])
+        yield slot_row(slot, STATUSES[found.status[place]], old, new, accuracy, by_slot.get(slot, ()))
 
 
-def _wanted(found: Changes, place: int, only: str, refused: bool) -> bool:
+def _wanted(found: Changes, place: int, only: str, tries: set[EventKind]) -> bool:
     if not only:
         return True
     if only == "changed":
         return bool(found.changed[place])
     if only == "more than once":
         return bool(found.more_than_once[place])
-    return refused if only == "rejected" else STATUSES[found.status[place]] == only
+    return only in tries or STATUSES[found.status[place]] == only
 
 
 def _number(value: float) -> float | None:
