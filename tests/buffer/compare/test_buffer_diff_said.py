@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer
-from rlanything.buffer.views import diff
+from rlanything.buffer.views import diff, export
 from rlanything.buffer.views.compare.markdown import escaped
 from rlanything.buffer.views.compare.statistics import _chances
 from rlanything.buffer.views.tasks.word_diff import word_diff
@@ -59,6 +59,23 @@ def test_a_line_break_is_a_blank_in_a_terminal_and_shown_where_it_alone_changed(
     record(tmp_path / "runs/a/buffer", 1, start.apply([made]), [made])
     assert command("diff", "a", root=tmp_path) == 0
     assert f"\n    {line}\n" in capsys.readouterr().out
+
+
+def test_only_an_earlier_buffer_of_the_same_run_is_from_before_a_change(here):
+    def reasons(a: str, b: str) -> dict[int, str]:
+        return {row["slot"]: row["reason"] for row in diff(a, b)["slots"]}
+
+    before = "The second buffer is from before the task was made harder."
+    for start in (
+        "full/seed-0@0",
+        "runs/full/seed-0/buffer/iter_0000.jsonl",
+        str(here / "runs/full/seed-0@1"),
+    ):
+        assert set(reasons("full/seed-0", start).values()) - {""} == {before}
+    kept = "Only the first buffer's run made the task harder; the second kept v0."
+    assert reasons("full/seed-0", "full/seed-1@1")[3] == kept
+    export("full/seed-1@0", here / "start.jsonl")
+    assert reasons("full/seed-1", "start.jsonl")[0] == kept
 
 
 @pytest.mark.parametrize(

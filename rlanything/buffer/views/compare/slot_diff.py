@@ -22,8 +22,13 @@ def slot_row(
     new: Lineage | None,
     accuracy: tuple[float | None, float | None],
     events: Sequence[Event],
+    *,
+    back: bool,
 ) -> dict[str, Json]:
-    """Everything about one slot. `events`: its events in the second buffer's run that are not in the first's."""
+    """Everything about one slot. `events`: its events in the second buffer's run that are not in the first's.
+
+    back: whether the second buffer is the first one's run, earlier.
+    """
     before, after = _versions(old), _versions(new)
     common = common_start([v.task.task_id for v in before], [v.task.task_id for v in after])
     undone, made = before[common:], after[common:]
@@ -34,7 +39,7 @@ def slot_row(
         "directions": _directions(undone, made, common),
         "accuracy": {"old": accuracy[0], "new": accuracy[1]},
         **_tasks(before, after),
-        "reason": reason(status, undone, made, events),
+        "reason": reason(status, undone, made, events, back=back),
         "refused": [
             _refusal(event) for event in events if event.kind in (EventKind.REJECTED, EventKind.INVALID)
         ],
@@ -54,7 +59,12 @@ def path_of(before: Sequence[Version], after: Sequence[Version], common: int, st
 
 
 def reason(
-    status: Status, undone: Sequence[Version], made: Sequence[Version], events: Sequence[Event]
+    status: Status,
+    undone: Sequence[Version],
+    made: Sequence[Version],
+    events: Sequence[Event],
+    *,
+    back: bool,
 ) -> str:
     """Why the slot has its new task, in one sentence."""
     if status is Status.UNCHANGED:
@@ -64,10 +74,17 @@ def reason(
     if status is Status.REMOVED:
         return "Only the first buffer has this slot."
     if not made:
-        return f"The second buffer is from before the task was made {_ways(undone)}."
+        return _undone_reason(undone, back)
     if made[-1].direction is None:
         return "The two buffers started with different tasks in this slot."
     return f"{_measured(made[-1])}{_critic(made[-1], events)}."
+
+
+def _undone_reason(undone: Sequence[Version], back: bool) -> str:
+    if back:
+        return f"The second buffer is from before the task was made {_ways(undone)}."
+    kept = undone[0].number - 1
+    return f"Only the first buffer's run made the task {_ways(undone)}; the second kept v{kept}."
 
 
 def _measured(version: Version) -> str:

@@ -151,6 +151,7 @@ def _rows(
     by_slot: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         by_slot[event.slot].append(event)
+    back = _is_back(a, b)
     for place, slot in enumerate(found.slots.tolist()):
         old = a.buffer.lineage(slot) if found.row_a[place] >= 0 else None
         new = b.buffer.lineage(slot) if found.row_b[place] >= 0 else None
@@ -158,7 +159,18 @@ def _rows(
         if (old == new and not tries.intersection(REFUSED)) or not _wanted(found, place, only, tries):
             continue
         accuracy = (_number(found.old[place]), _number(found.new[place]))
-        yield slot_row(slot, STATUSES[found.status[place]], old, new, accuracy, by_slot.get(slot, ()))
+        status = STATUSES[found.status[place]]
+        yield slot_row(slot, status, old, new, accuracy, by_slot.get(slot, ()), back=back)
+
+
+def _is_back(a: Source, b: Source) -> bool:
+    """Whether B is an earlier iteration of A's run."""
+    if a.run is None or b.run is None or a.revision != b.revision or b.iteration >= a.iteration:
+        return False
+    # The folders of a revision's runs are paths in git, and those on disk may be written in two ways.
+    return a.run.folder == b.run.folder or (
+        not a.revision and a.run.folder.resolve() == b.run.folder.resolve()
+    )
 
 
 def _wanted(found: Changes, place: int, only: str, tries: set[EventKind]) -> bool:
