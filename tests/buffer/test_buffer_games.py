@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from buffer_cases import command, write_house
@@ -67,6 +68,64 @@ def test_games_there_and_back(here, family, capsys):
     assert "slot 0 points outside the folder" in capsys.readouterr().err
     (here / "games/slots.json").unlink()
     assert len(import_("games", "runs/other", games=True)) == 12
+
+
+def test_games_of_another_export_are_replaced_whole(here, family):
+    (here / "games").mkdir()
+    for name in ("full/seed-0@0", "full/seed-0", "full/seed-0"):
+        assert command("export", name, "games", "--games") == 0
+        assert len(list((here / "games").iterdir())) == 12 + 1
+    (here / "games/slots.json").unlink()
+    games, buffer = import_("games", "runs/new", games=True), find("full/seed-0").buffer
+    heads = [{made.head(slot).task_id for slot in made.slots} for made in (games, buffer)]
+    assert heads[0] == heads[1]
+
+
+@pytest.mark.parametrize(
+    ("mine", "message"),
+    [
+        ("games", "is a file; name a folder"),
+        ("games/slots.json", "holds files, and not the games of an export"),
+        ("games/notes.txt", "holds files, and not the games of an export"),
+        ("games/.notes/mine.txt", "holds files, and not the games of an export"),
+    ],
+)
+def test_games_replace_nothing_of_the_user(here, family, capsys, mine, message):
+    (here / mine).parent.mkdir(parents=True, exist_ok=True)
+    (here / mine).write_text("precious")
+    before = sorted(here.rglob("*"))
+    assert command("export", "full/seed-0", "games", "--games") == 2
+    assert f"export games: {message}" in capsys.readouterr().err
+    assert (here / mine).read_text() == "precious"
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("mine", ["notes.txt", "GAME/notes.txt", "empty/", "GAME"])
+def test_games_to_which_something_was_added_or_of_which_some_are_gone_stay(here, family, capsys, mine):
+    assert command("export", "full/seed-0@0", "games", "--games") == 0
+    game = json.loads((here / "games/slots.json").read_text())["slots"][0]["folder"]
+    place = here / "games" / mine.replace("GAME", game)
+    if mine == "GAME":
+        shutil.rmtree(place)
+    elif mine == "empty/":
+        place.mkdir()
+    else:
+        place.write_text("precious")
+    before = sorted(here.rglob("*"))
+    assert command("export", "full/seed-0", "games", "--games") == 2
+    assert "is not as the export left it; name another folder" in capsys.readouterr().err
+    assert sorted(here.rglob("*")) == before
+
+
+def test_games_that_fail_leave_what_was_there(here, family, capsys):
+    assert command("export", "full/seed-0@0", "games", "--games") == 0
+    before = sorted(here.rglob("*"))
+    write_snapshot(TaskBuffer.start([Task("toy", "bad", {}, {})]), here / "bad.jsonl")
+    assert command("export", "bad.jsonl", "games", "--games") == 2
+    assert "slot 0: no game" in capsys.readouterr().err
+    assert sorted(here.rglob("*")) == sorted([*before, here / "bad.jsonl"])
+    assert command("export", "full/seed-0", "runs/full/seed-0/games", "--games") == 2
+    assert "lies in the run" in capsys.readouterr().err
 
 
 def test_games_that_are_none(here, family, capsys):

@@ -1,6 +1,7 @@
 """Export and import: the way there and back is the identity, for every format but games."""
 
 import os
+import shutil
 
 import polars as pl
 import pytest
@@ -51,7 +52,7 @@ def test_parquet_keeps_every_history(tmp_path_factory, history):
     assert (again, again.digest) == (buffer, buffer.digest)
 
 
-@pytest.mark.parametrize("name", ["notes.jsonl", "notes.parquet", "runs/full/seed-0/buffer/events.jsonl"])
+@pytest.mark.parametrize("name", ["notes.jsonl", "notes.parquet"])
 def test_an_export_replaces_an_exported_buffer_and_nothing_else(here, capsys, name):
     for suffix in ("jsonl", "parquet"):
         assert command("export", "full/seed-0", f"out.{suffix}") == 0
@@ -66,12 +67,33 @@ def test_an_export_replaces_an_exported_buffer_and_nothing_else(here, capsys, na
     assert place.read_bytes() == before
 
 
-def test_an_export_does_not_replace_a_snapshot_of_a_run(here, capsys):
-    place = here / "runs/full/seed-0/buffer/iter_0000.jsonl"
-    before = place.read_bytes()
-    assert command("export", "nasty/seed-0", str(place)) == 2
-    assert "is named like a snapshot of a run" in capsys.readouterr().err
-    assert place.read_bytes() == before
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("runs/full/seed-0/buffer/iter_0000.jsonl", "is named like a snapshot of a run"),
+        ("runs/full/seed-0/buffer/iter_0030.jsonl", "is named like a snapshot of a run"),
+        ("iter_0030.jsonl", "is named like a snapshot of a run"),
+        ("runs/full/seed-0/buffer/events.jsonl", "lies in the run"),
+        ("runs/full/seed-0/buffer/new.jsonl", "lies in the run"),
+        ("runs/full/seed-0/buffer/new/er.parquet", "lies in the run"),
+        ("runs/full/seed-0/new.parquet", "lies in the run"),
+        (".rla/live/key/full/seed-0/new.jsonl", "lies in the run"),
+        (".rla/live/key/full/seed-0/iterations/0007/buffer.jsonl", "lies in the run"),
+        ("alone/new.jsonl", "lies in the run"),
+        ("link/new.jsonl", "lies in the run"),
+    ],
+)
+def test_an_export_puts_nothing_into_a_run(here, capsys, name, message):
+    live = here / ".rla/live/key/full/seed-0"
+    (live / "iterations").mkdir(parents=True)
+    (here / "alone").mkdir()
+    for folder in (live, here / "alone"):
+        shutil.copy(here / "runs/full/seed-0/buffer/iter_0000.jsonl", folder)
+    (here / "link").symlink_to(here / "runs/full/seed-0/buffer")
+    before = {path: path.is_file() and path.read_bytes() for path in here.rglob("*")}
+    assert command("export", "nasty/seed-0", name) == 2
+    assert f"export {name}: {message}" in capsys.readouterr().err
+    assert {path: path.is_file() and path.read_bytes() for path in here.rglob("*")} == before
 
 
 def test_where_it_was_written_is_said_also_from_another_folder(here, capsys, monkeypatch):

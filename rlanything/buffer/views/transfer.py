@@ -2,7 +2,7 @@
 
 A task family whose tasks are files has two static methods (`core.protocols.GameFiles`): `write_game(task, root)` writes
 a task below `root` and returns its folder, `read_game(folder)` reads it. `slots.json` keeps slots and metadata, which
-games cannot.
+games cannot, and the names of all files, so that the next export knows whether the folder is an export's alone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from rlanything.buffer.storage import (
     snapshot_path,
     write_snapshot,
 )
+from rlanything.buffer.views.find.runs import run_around
 from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
 from rlanything.buffer.views.place import free_place
 from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import GameFiles
-from rlanything.core.types import Task
+from rlanything.core.types import Json, Task
 from rlanything.files import atomic
 from rlanything.files.project import PARAMS
 from rlanything.files.reader import FileError, read_object
@@ -44,8 +45,10 @@ Reader = Callable[[Path], Task]
 def export_buffer(source: Source, target: Path, write_game: Writer | None) -> int:
     """Write a buffer as .jsonl or .parquet, by the name of `target`, or as games below it; how many slots.
 
-    Of the files that are there, only an exported buffer is replaced. Raises `TaskBufferError` for another one.
+    Of what is there, only what an export wrote is replaced, and nothing is written into a run. Raises `TaskBufferError`
+    for another place.
     """
+    _require_no_run(target)
     if write_game is not None:
         return export_games(source.buffer, target, write_game)
     if target.suffix in (PARQUET, ".jsonl"):
@@ -61,12 +64,21 @@ def export_buffer(source: Source, target: Path, write_game: Writer | None) -> in
     return len(source.buffer)
 
 
+def _require_no_run(target: Path) -> None:
+    """Raise `TaskBufferError` for a place in a run: readers would take what is there for the run's own."""
+    if snapshot_iteration(target.name) is not None:
+        raise TaskBufferError(f"export {target}: is named like a snapshot of a run; take another name")
+    run = run_around(target)
+    if run is not None:
+        raise TaskBufferError(
+            f"export {target}: lies in the run {run}, which nothing is added to; name another place"
+        )
+
+
 def _not_an_export(place: Path) -> str:
     """Why what is at a place is not replaced; '' for an exported buffer."""
     if place.is_dir():
         return "is a folder; name a file"
-    if snapshot_iteration(place.name) is not None:
-        return "is named like a snapshot of a run; name another file"
     try:
         if place.suffix == PARQUET:
             from rlanything.buffer.views.columns.parquet import read_kind
@@ -100,19 +112,45 @@ def import_buffer(
 
 
 def export_games(buffer: TaskBuffer, target: Path, write_game: Writer) -> int:
-    """Write the current task of every slot as a game below `target`. A game has no history."""
-    rows = []
-    for lineage in buffer.lineages:
-        task = lineage.head.task
-        try:
-            folder = write_game(task, target)
-        except ValueError as error:
-            raise TaskBufferError(f"slot {lineage.slot}: {error}") from error
-        row = {"slot": lineage.slot, "folder": folder.relative_to(target).as_posix(), "task_id": task.task_id}
-        rows.append({**row, "metadata": task.metadata})
-    manifest = json.dumps({"format": GAMES, "schema": 1, "slots": rows}, indent=1, sort_keys=True)
-    atomic.write_text(target / MANIFEST, manifest + "\n")
+    """Write the current task of every slot as a game in the folder `target`. A game has no history.
+
+    The folder appears whole. One that is there is replaced if it is empty, or has an export's games and nothing else.
+    """
+    with free_place(target, _not_games, "export").folder() as new:
+        rows = [_written(lineage, new, write_game) for lineage in buffer.lineages]
+        manifest = {"format": GAMES, "schema": 1, "slots": rows, "files": _below(new)}
+        atomic.write_text(new / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     return len(rows)
+
+
+def _written(lineage: Lineage, root: Path, write_game: Writer) -> dict[str, Json]:
+    task = lineage.head.task
+    try:
+        folder = write_game(task, root)
+    except ValueError as error:
+        raise TaskBufferError(f"slot {lineage.slot}: {error}") from error
+    place = folder.relative_to(root).as_posix()
+    return {"slot": lineage.slot, "folder": place, "task_id": task.task_id, "metadata": task.metadata}
+
+
+def _not_games(place: Path) -> str:
+    """Why what is at a place is not replaced; '' for an empty folder, and for the games of an export alone."""
+    if not place.is_dir():
+        return "is a file; name a folder"
+    there = set(_below(place))
+    if not there:
+        return ""
+    try:
+        listed = {str(name) for name in fields.sequence(_manifest(place / MANIFEST), "files")}
+    except (FileError, TaskBufferError) as error:
+        return f"holds files, and not the games of an export ({error}); name another folder"
+    strange = sorted(there ^ {*listed, MANIFEST})
+    return f"{strange[0]!r} is not as the export left it; name another folder" if strange else ""
+
+
+def _below(folder: Path) -> list[str]:
+    """What is in a folder and the folders in it, but for what links lead to."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
 def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
@@ -120,7 +158,8 @@ def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
     path = folder / MANIFEST
     if path.is_file():
         try:
-            return TaskBuffer(tuple(_listed(folder, row, read_game) for row in _manifest(path)))
+            rows = fields.sequence(_manifest(path), "slots")
+            return TaskBuffer(tuple(_listed(folder, row, read_game) for row in rows if isinstance(row, dict)))
         except TaskBufferError as error:
             raise TaskBufferError(f"{path}: {error}") from error
     games = sorted(file.parent for file in folder.rglob(_GAME_FILE))
@@ -145,11 +184,11 @@ def game_files(root: Path) -> tuple[Writer, Reader]:
     return family.write_game, family.read_game
 
 
-def _manifest(path: Path) -> list[Mapping[str, Any]]:
+def _manifest(path: Path) -> Mapping[str, Any]:
     data = read_object(path)
     if data.get("format") != GAMES or data.get("schema") != 1:
         raise TaskBufferError("not a list of games of schema 1")
-    return [row for row in fields.sequence(data, "slots") if isinstance(row, dict)]
+    return data
 
 
 def _listed(folder: Path, row: Mapping[str, Any], read_game: Reader) -> Lineage:

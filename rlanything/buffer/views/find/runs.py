@@ -120,6 +120,15 @@ def find_runs(root: Path) -> list[Path]:
     return sorted(found, key=natural)
 
 
+def run_around(place: Path) -> Path | None:
+    """The folder of the run, finished or in training, in which a place lies or would lie; None where it is in none."""
+    parent, *above = place.resolve().parents
+    if _iterations(parent, DISK):
+        return parent
+    runs = (folder for folder in (parent, *above) if live_run(folder) or _iterations(folder / FOLDER, DISK))
+    return next(runs, None)
+
+
 def _iterations(folder: Path, files: FileSystem) -> tuple[int, ...]:
     found = (snapshot_iteration(name) for name in files.names(folder))
     return tuple(sorted(iteration for iteration in found if iteration is not None))
