@@ -105,7 +105,27 @@ def test_ls_shows_the_iteration_that_a_name_has(here):
         page = commands.ls(name)
         assert page["iteration"] == 1
         assert page["rows"] == commands.ls(RUN, iteration=1)["rows"] != commands.ls(RUN)["rows"]
-    assert commands.ls(f"{RUN}@1", iteration=2)["iteration"] == 2
+        assert page["run"].removesuffix("/buffer") in (RUN, "full/seed-0")
+
+
+@pytest.mark.parametrize("name", [f"{RUN}@1", "full/seed-0@1", f"{RUN}/buffer/iter_0001.jsonl"])
+@pytest.mark.parametrize("words", [["ls"], ["show"]])
+def test_a_name_and_the_option_may_not_ask_for_two_iterations(here, capsys, name, words):
+    words = [*words, name, *(["1"] if words == ["show"] else []), "--iteration"]
+    assert command(*words, "1") == 0
+    capsys.readouterr()
+    assert command(*words, "2") == 2
+    assert f"{name} is iteration 1, and --iteration says 2; leave one out" in capsys.readouterr().err
+
+
+def test_what_is_listed_and_shown_says_which_run_it_is(here, capsys):
+    for name, run in (("runs/full", RUN), ("full/seed-0@1", "full/seed-0")):
+        assert command("show", name, "1") == 0
+        assert capsys.readouterr().out.startswith(f"{run}  slot 1, ")
+        assert command("show", name, "1", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["run"] == run
+    assert command("ls", "full/seed-0@1") == 0
+    assert capsys.readouterr().out.startswith("full/seed-0  iteration 1: ")
 
 
 PROPOSED_ID, VERSION_ID = task(14).task_id, task(13).task_id

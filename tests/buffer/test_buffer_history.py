@@ -78,7 +78,15 @@ def test_a_run_that_holds(here):
     page = verify("full/seed-0")
     assert page["ok"]
     assert [check["records"] for check in page["checks"]] == [38, 7, 7, 3, 7, 9, 7]
-    assert verify("full/seed-1@1")["ok"], "a run without rollouts"
+    assert verify("full/seed-1")["ok"], "a run without rollouts"
+
+
+@pytest.mark.parametrize("name", ["full/seed-0@1", "runs/full/seed-0/buffer/iter_0001.jsonl"])
+def test_verify_takes_no_iteration(here, capsys, name):
+    assert command("verify", name) == 2
+    said = capsys.readouterr().err
+    assert f"{name} is one iteration, and verify checks the whole run: name " in said
+    assert command("verify", said.strip().rpartition(" name ")[2]) == command("verify", "full/seed-0")
 
 
 def test_another_band_than_the_projects(here, capsys):

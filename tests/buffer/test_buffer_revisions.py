@@ -90,6 +90,18 @@ def test_a_revision_names_a_buffer(project):
     assert (find("HEAD~1").rule.alpha_low, head.rule.alpha_low) == (0.2, 0.4)
 
 
+def test_the_run_that_a_revision_stands_for_is_named(project, capsys):
+    for words, start in (
+        (["ls", "main"], "main:full/seed-0  iteration 2: "),
+        (["show", "main", "0"], "main:full/seed-0  slot 0, v1 (head), at iteration 2"),
+        (["show", "bold-try:full/seed-1@1", "0"], "bold-try:full/seed-1  slot 0, v1 (head), at iteration 1"),
+    ):
+        assert command(*words) == 0
+        assert capsys.readouterr().out.startswith(start)
+        assert command(*words, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["run"] == start.partition(" ")[0]
+
+
 def test_an_experiment_that_dvc_saved_is_found_by_its_name(project, capsys):
     saved = find("lower-try:full/seed-0")
     assert (saved.name, saved.buffer, saved.rule.alpha_low) == ("lower-try:full/seed-0@0", house()[0], 0.3)

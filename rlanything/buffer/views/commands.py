@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
-from rlanything.buffer.views.find.names import find
+from rlanything.buffer.views.find.names import find, named_iteration
 from rlanything.buffer.views.find.places import RUNS, arm_and_seed, in_training, on_disk
 from rlanything.buffer.views.find.runs import find_runs
 from rlanything.buffer.views.find.source import Source
@@ -33,15 +33,15 @@ def ls(
 ) -> dict[str, Any] | list[dict[str, Any]]:
     """The slots of the run `where`, or the list of runs below the folder `where`. Raises `TaskBufferError`.
 
-    iteration: of the run; None: the one that `where` names, else the last. The list of a project's runs has those in
-    training too, but for those that are finished.
+    iteration: of the run, and no other than `where` names; None: that one, or else the last. The list of a project's
+    runs has those in training too, but for those that are finished.
     """
     from rlanything.buffer.views.history.slots import run_page, run_row
 
     below = _runs_below(where, root)
     if not below:
-        found = find(where, root)
-        return run_page(where, found.run_buffer, found.iteration if iteration is None else iteration, changed)
+        found = _at(where, iteration, root)
+        return run_page(found.whole, found.run_buffer, found.iteration, changed)
     if changed:
         raise TaskBufferError(f"{where} holds {len(below)} runs; --changed needs one of them")
     return [run_row(name, run, iteration) for name, run in below.items()]
@@ -51,8 +51,8 @@ def show(where: str, target: str, *, iteration: int | None = None, root: Path = 
     """One slot of the run `where`. `target`: its number, or the beginning of a task id. Raises `TaskBufferError`."""
     from rlanything.buffer.views.history.slots import slot_page
 
-    found = find(where, root)
-    return slot_page(where, found if iteration is None else found.at(iteration), target)
+    found = _at(where, iteration, root)
+    return slot_page(found.whole, found, target)
 
 
 def diff(
@@ -95,6 +95,18 @@ def _runs_below(where: str, root: Path) -> dict[str, Path]:
     return named
 
 
+def _at(where: str, iteration: int | None, root: Path) -> Source:
+    """The buffer that a name means, at `iteration` where one is given. Raises `TaskBufferError` if the name differs."""
+    found, named = find(where, root), named_iteration(where)
+    if iteration is None:
+        return found
+    if named not in (None, iteration):
+        raise TaskBufferError(
+            f"{where} is iteration {named}, and --iteration says {iteration}; leave one out"
+        )
+    return found.at(iteration)
+
+
 def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
     left = find(a, root)
     if b:
@@ -119,12 +131,16 @@ def verify(
 ) -> dict[str, Any]:
     """Compute everything about a run again; `ok` says whether its record is consistent. Raises `TaskBufferError`.
 
-    Decisions are checked by `rule`, or else by that of params.yaml, which may have changed since the run.
+    name: of a whole run. Decisions are checked by `rule`, or else by that of params.yaml, which may have changed since.
     deep: a further check of the run's folder, by what this room may not import; only for a run on disk.
     """
     from rlanything.buffer.views.history.verification import Check, verify_run
 
     source = find(name, root)
+    if named_iteration(name) is not None:
+        raise TaskBufferError(
+            f"{name} is one iteration, and verify checks the whole run: name {source.whole}"
+        )
     checks = verify_run(source, rule or source.rule)
     if deep is not None:
         if source.revision:
@@ -133,7 +149,7 @@ def verify(
             Check("replay: signals, decisions and metrics again", *deep(source.run_buffer.folder.parent))
         )
     ok = not any(check.problem for check in checks)
-    return {"name": source.name.rpartition("@")[0], "ok": ok, "checks": [asdict(check) for check in checks]}
+    return {"name": source.whole, "ok": ok, "checks": [asdict(check) for check in checks]}
 
 
 def export(name: str, target: Path, *, games: bool = False, root: Path = Path()) -> int:

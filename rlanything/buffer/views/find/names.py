@@ -49,6 +49,12 @@ def find(name: str, root: Path = Path(), prefer: str = "") -> Source:
     return _on_disk(base, path, iteration, root, prefer)
 
 
+def named_iteration(name: str) -> int | None:
+    """The iteration that the name of a buffer says; None where it means the end of a run, or a file."""
+    match = _AT.fullmatch(name)
+    return int(match[2]) if match else snapshot_iteration(Path(name).name)
+
+
 def _file(base: str, path: Path, iteration: int | None, root: Path) -> Source:
     if iteration is not None:
         raise TaskBufferError(f"{base} is a file: it has no iterations to choose from")

@@ -39,8 +39,12 @@ class Source:
     @property
     def name(self) -> str:
         """The whole name. It finds the same buffer again."""
-        at = f"@{self.iteration}" if self.run else ""
-        return (f"{self.revision}:" if self.revision else "") + self.short + at
+        return f"{self.whole}@{self.iteration}" if self.run else self.whole
+
+    @property
+    def whole(self) -> str:
+        """The name without the iteration: of the whole run, or of the file."""
+        return (f"{self.revision}:" if self.revision else "") + self.short
 
     @cached_property
     def buffer(self) -> TaskBuffer:
