@@ -69,10 +69,23 @@ def buffers(sides: Sequence[Side], group: Group, root: Path) -> Iterator[str]:
         for one, two in _pairs(reference, arm)[:MOST_SEEDS]:
             names = [_name(folder, root) for folder in (one, two)]
             yield f"{sides[start].letter} and {sides[i].letter}, {_counted(one, two, names)}"
-        if sides[start].revision and arm.curves:
-            name = f"{arm.name}/seed-{min(arm.curves)}"
-            other = f"{sides[i].name}:{name}" if sides[i].revision else name
-            yield f"As far as DVC has the runs: {code(f'rlanything buffer diff {sides[start].name}:{name} {other}')}"
+        named = _of_revisions((sides[start], reference), (sides[i], arm), root)
+        if named:
+            yield f"As far as DVC has the runs: {code(f'rlanything buffer diff {named[0]} {named[1]}')}"
+
+
+def _of_revisions(one: tuple[Side, Arm], two: tuple[Side, Arm], root: Path) -> list[str]:
+    """The names of a run of each side, of one seed if both have one; none without a revision, or a run to name."""
+    if not (one[0].revision or two[0].revision):
+        return []
+    seeds = [set(arm.curves) if side.revision else set(arm.folders) for side, arm in (one, two)]
+    if not all(seeds):
+        return []
+    chosen = [min(seeds[0] & seeds[1] or of) for of in seeds]
+    return [
+        f"{side.name}:{arm.name}/seed-{seed}" if side.revision else _name(arm.folders[seed], root)
+        for (side, arm), seed in zip((one, two), chosen, strict=True)
+    ]
 
 
 def _pairs(one: Arm, two: Arm) -> list[tuple[Path, Path]]:
@@ -84,7 +97,7 @@ def _pairs(one: Arm, two: Arm) -> list[tuple[Path, Path]]:
 
 def _name(folder: Path, root: Path) -> str:
     """The run by a name that `rlanything buffer` finds."""
-    runs = root / "runs"
+    folder, runs = folder.resolve(), (root / "runs").resolve()
     return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else str(folder)
 
 

@@ -12,8 +12,9 @@ from report_cases import config, evaluation, write_evaluation
 
 from rlanything.cli import main
 from rlanything.compare.comparison import headline, notes
+from rlanything.compare.origins import buffers
 from rlanything.compare.page import comparison_md
-from rlanything.compare.results import Pairing, Why
+from rlanything.compare.results import Group, Pairing, Why
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.report.results.evaluations import read_evaluation
@@ -57,6 +58,25 @@ def test_two_seeds_are_compared_task_by_task(root):
     assert "Where a side has one seed, its intervals come from the tasks alone" in text
     assert "4 slots: 2 unchanged" in text
     assert "rlanything buffer diff full/seed-0 full/seed-1" in text
+
+
+def test_the_command_for_a_revisions_buffers_names_the_runs_of_both_sides(root, tmp_path):
+    other = experiment(tmp_path / "other", ("base", "full"))
+    run = other / "runs/full/seed-0"
+    for names, said in (
+        (("HEAD", "."), "HEAD:full/seed-0 full/seed-0"),
+        ((".", "HEAD"), "full/seed-0 HEAD:full/seed-0"),
+        (("HEAD", str(other)), f"HEAD:full/seed-0 {run}"),
+        (("HEAD", "HEAD~0"), "HEAD:full/seed-0 HEAD~0:full/seed-0"),
+    ):
+        found = compared(root, *names)
+        group = next(group for group in found.groups if group.arm == "full")
+        (line,) = buffers(found.sides, group, root)
+        assert line == f"As far as DVC has the runs: `rlanything buffer diff {said}`"
+    (line,) = buffers(
+        found.sides, Group("", (found.sides[0].arms["full"], found.sides[1].arms["policy"])), root
+    )
+    assert "diff HEAD:full/seed-0 HEAD~0:policy/seed-0`" in line
 
 
 def test_panels_and_environments_that_differ_are_said(root, tmp_path):
