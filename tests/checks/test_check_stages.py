@@ -30,6 +30,7 @@ DECLARED = {
     "table1_fit": "study",
     "paper_start": "study",
     "paper_start_mixed": "study",
+    "strong_reward_faster": "study",
     "arms_fit": "study",
     "votes_apart": "study",
     "long": "study",
