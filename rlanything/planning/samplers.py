@@ -118,7 +118,7 @@ def _check_addresses(config: Config, serving: Serving) -> None:
         raise UserError(
             f"addresses: {given} of them; each of the {processes} processes (train.devices, train.nodes) has "
             f"engine.replicas = {serving.replicas} servers of its own for each model, and the arm {arm} asks "
-            f"{len(asked[arm])} ({', '.join(asked[arm])}), so at least {needed}"
+            f"{len(asked[arm])} ({', '.join(asked[arm])}), so at least {needed}. ~arms.{arm} leaves an arm out"
         )
 
 
