@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Collection, Mapping, Sequence
@@ -192,11 +193,15 @@ class CodingFamily:
         return found.to_task({key: parent.metadata[key] for key in ("split",) if key in parent.metadata})
 
     def exercise(self, task: Task) -> str:
-        """What the program must do, whatever the problem's tests: a chain in any words, else the statement."""
+        """What the program must do: of a drawn problem its chain, whatever words and tests; else statement and tests.
+
+        Other tests than a problem of a data set has may ask for another program.
+        """
         problem = Problem.from_task(task)
         if _of_the_world(problem):
             return teacher.chain_of(problem).key
-        return " ".join(problem.statement.split())
+        cases = sorted(json.dumps([case.input, case.output], sort_keys=True) for case in problem.cases)
+        return "\n".join([" ".join(problem.statement.split()), *cases])
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
         """Judge all answers of a turn in one batch; episodes and `examine` then find the results."""

@@ -108,7 +108,7 @@ def _check_addresses(config: Config, serving: Serving) -> None:
 
     Raises `UserError`.
     """
-    if serving.cluster is not None or not serving.addresses:
+    if serving.cluster is not None or not serving.addresses or not config.arms:
         return
     processes, given = config.train.processes, len(serving.addresses)
     asked = {arm: _sampled_here(config, arm) for arm in config.arms}

@@ -18,6 +18,7 @@ from rlanything.loop.adapt import Wanted
 from rlanything.loop.batch import LoopState
 from rlanything.loop.critic import CriticRecord
 from rlanything.loop.iteration import IterationResult, Loop
+from rlanything.loop.metrics import mean
 from rlanything.loop.record import EpisodeRecord, NotStored, episode_records, metrics_record
 from rlanything.repro.possible import impossible
 from rlanything.repro.rows import BESIDE, NOT_REPLAYED
@@ -188,6 +189,8 @@ def _state_problem(where: str, stored: StoredIteration, result: IterationResult)
     if result.state.buffer.digest != digest:
         return f"{where}: the buffer is {digest[:12]}, replayed {result.state.buffer.digest[:12]}"
     row, computed = run.metrics[iteration], metrics_record(result.metrics)
+    if row.get("mean_vote") in _mean_vote_of_all(result):
+        computed["mean_vote"] = row["mean_vote"]
     # A metric that no row has was added in a later version. It is not compared.
     stored_keys = {key for other in run.metrics for key in other}
     if missing := [key for key in computed if key not in row and key in stored_keys]:
@@ -197,6 +200,13 @@ def _state_problem(where: str, stored: StoredIteration, result: IterationResult)
         return f"{where}, metrics: {odd} is stored, and no iteration computes it"
     found = _unequal({key: row[key] for key in computed if key in row}, computed)
     return f"{where}, metrics: {found}" if found else ""
+
+
+def _mean_vote_of_all(result: IterationResult) -> list[Json]:
+    """The metric `mean_vote` as earlier versions computed it, with the votes on proposals; [] where nobody votes."""
+    episodes = (episode for group in result.groups for episode in group.episodes)
+    votes = [v.verdict for e in episodes for j in e.judgements for v in j.votes if v.verdict is not None]
+    return [mean([float(verdict) for verdict in votes])] if votes else []
 
 
 def _episode_problem(

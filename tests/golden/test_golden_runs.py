@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import socket
 import subprocess
@@ -21,6 +23,7 @@ from rank_cases import two_ranks
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
 from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
+from rlanything.repro import replay_report
 from rlanything.runs.fingerprint import Origin, made_from
 from rlanything.runs.layout import Layout
 from rlanything.stages import train
@@ -48,6 +51,27 @@ def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
     if reward_from and not Layout(shared_root).run(reward_from, 0).is_dir():
         golden.run(shared_root, reward_from)
     golden.check(arm, golden.run(shared_root, arm))
+
+
+def test_a_run_of_a_version_that_counted_votes_on_proposals_in_mean_vote_can_be_replayed(root):
+    golden.run(root, ARM)
+    run = Layout(root).run(ARM, 0)
+    with gzip.open(run / "rollouts" / "iter_0002.jsonl.gz", "rt") as lines:
+        episodes = [json.loads(line) for line in lines]
+    assert any(episode["proposal"] for episode in episodes)
+    votes = [
+        v["verdict"] for e in episodes for judged in e["judgements"] for v in judged["votes"] if v["verdict"]
+    ]
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert rows[1]["mean_vote"] != sum(votes) / len(votes)
+    for value, problem in (
+        (sum(votes) / len(votes), ""),
+        (0.5, "iteration 1, metrics: mean_vote is 0.5, replayed "),
+    ):
+        rows[1]["mean_vote"] = value
+        (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        found = replay_report.replay_run(run, []).problem
+        assert found.startswith(problem) if problem else not found
 
 
 @pytest.mark.long

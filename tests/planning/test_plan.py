@@ -95,7 +95,7 @@ def test_it_prints_a_page_of_useful_lines_and_the_rest_on_request(capsys):
     ]
     assert main(words) == 0
     printed = capsys.readouterr().out
-    assert len([line for line in printed.splitlines() if line]) <= 15
+    assert len([line for line in printed.splitlines() if line]) <= 17
     assert "64 x H100, 80.0 GB each" in printed
     assert "\nat most " in printed
     assert "Upper bounds: " in printed

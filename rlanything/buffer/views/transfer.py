@@ -141,7 +141,10 @@ def _not_games(place: Path) -> str:
     if not there:
         return ""
     try:
-        listed = {str(name) for name in fields.sequence(_manifest(place / MANIFEST), "files")}
+        manifest = _manifest(place / MANIFEST)
+        if "files" not in manifest:
+            return "holds games of an earlier version, which does not list its files; name another folder"
+        listed = {str(name) for name in fields.sequence(manifest, "files")}
     except (FileError, TaskBufferError) as error:
         return f"holds files, and not the games of an export ({error}); name another folder"
     strange = sorted(there ^ {*listed, MANIFEST})

@@ -67,7 +67,7 @@ class Comparison:
         return None if panel is None else statistics.estimate(panel)
 
     def contrasts(self, pairs: Iterable[tuple[str, str]], metric: Metric) -> dict[tuple[str, str], Contrast]:
-        """(arm, other) -> `arm` minus `other`, paired by seed and task, with Holm's p over all the pairs.
+        """(arm, other) -> `arm` minus `other`, paired by seed and task, with Holm's p over the pairs that differ.
 
         Pairs that share nothing measured are absent. Where both have the same results there is nothing to test, so
         there is no p: an arm that trains no reward model has the base's.

@@ -72,7 +72,7 @@ def test_only_an_earlier_buffer_of_the_same_run_is_from_before_a_change(here):
         str(here / "runs/full/seed-0@1"),
     ):
         assert set(reasons("full/seed-0", start).values()) - {""} == {before}
-    kept = "Only the first buffer's run made the task harder; the second kept v0."
+    kept = "The task was made harder in the first buffer alone; the second has v0."
     assert reasons("full/seed-0", "full/seed-1@1")[3] == kept
     export("full/seed-1@0", here / "start.jsonl")
     assert reasons("full/seed-1", "start.jsonl")[0] == kept

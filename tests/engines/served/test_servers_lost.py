@@ -75,9 +75,9 @@ def test_a_busy_server_that_answers_one_request_after_the_other_is_not_taken_for
     model = cases.qwen2()
     save_config(model, tmp_path / "started")
     with listening(tmp_path / "started") as (address, fake):
-        engine = opened(model, addresses=[address], request_s=2, restarts=0)
+        engine = opened(model, addresses=[address], request_s=5, restarts=0)
         expected = engine.generate(REQUESTS)
-        fake.pace_s = 0.25
+        fake.pace_s = 6 / len(REQUESTS)
         assert engine.generate(REQUESTS) == expected
     assert "was lost" not in capfd.readouterr().err
 

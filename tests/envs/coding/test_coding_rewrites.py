@@ -76,6 +76,14 @@ def test_a_problem_with_other_tests_or_words_is_the_same_exercise(family: Coding
     assert family.exercise(problem_of(shorter, 5).to_task({})) != family.exercise(same[0])
 
 
+def test_a_problem_of_a_data_set_with_other_tests_is_another_exercise(family: CodingFamily) -> None:
+    problem = Problem.from_task(summing())
+    spaced = replace(problem, statement=problem.statement.replace(" ", "  "), cases=problem.cases[::-1])
+    fewer = replace(problem, cases=problem.cases[:-1])
+    exercises = [family.exercise(one.to_task({})) for one in (problem, spaced, fewer)]
+    assert exercises[0] == exercises[1] != exercises[2]
+
+
 BAD_REPLIES = [
     ("easier please", "no line 'problem:'"),
     ("problem: Sing.", "a problem begins with"),

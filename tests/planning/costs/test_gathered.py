@@ -58,7 +58,7 @@ def test_embedding_and_output_layer_stay_whole_from_the_forward_to_the_backward_
     """What PyTorch does. On a CPU it gathers no layer ahead, so one layer is whole where a GPU may have two."""
     model = random_model("qwen2", num_hidden_layers=LAYERS, tie_word_embeddings=tied)
     size = sizes_of(model, tmp_path)
-    shard(model, mesh)
+    shard(model, mesh, offload=False)
     found: list[tuple[int, int]] = []
     for layer in model.base_model.layers:
         layer.register_full_backward_hook(lambda *_: found.append(whole(model)))
@@ -76,7 +76,7 @@ def test_embedding_and_output_layer_stay_whole_from_the_forward_to_the_backward_
 def test_of_a_tower_what_is_in_none_of_its_layers_stays_whole(mesh, tmp_path, name):
     model, _, _ = seeing_model(name)
     size = sizes_of(model, tmp_path)
-    shard(model, mesh)
+    shard(model, mesh, offload=False)
     assert size.tower is not None
     assert size.outside == pytest.approx(root_of(model), rel=0.01)
 

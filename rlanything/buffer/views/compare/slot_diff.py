@@ -84,7 +84,7 @@ def _undone_reason(undone: Sequence[Version], back: bool) -> str:
     if back:
         return f"The second buffer is from before the task was made {_ways(undone)}."
     kept = undone[0].number - 1
-    return f"Only the first buffer's run made the task {_ways(undone)}; the second kept v{kept}."
+    return f"The task was made {_ways(undone)} in the first buffer alone; the second has v{kept}."
 
 
 def _measured(version: Version) -> str:

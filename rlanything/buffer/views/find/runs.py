@@ -122,10 +122,10 @@ def find_runs(root: Path) -> list[Path]:
 
 def run_around(place: Path) -> Path | None:
     """The folder of the run, finished or in training, in which a place lies or would lie; None where it is in none."""
-    parent, *above = place.resolve().parents
-    if _iterations(parent, DISK):
-        return parent
-    runs = (folder for folder in (parent, *above) if live_run(folder) or _iterations(folder / FOLDER, DISK))
+    around = place.resolve().parents
+    if around and _iterations(around[0], DISK):
+        return around[0]
+    runs = (folder for folder in around if live_run(folder) or _iterations(folder / FOLDER, DISK))
     return next(runs, None)
 
 

@@ -117,7 +117,7 @@ class Fleet:
     def _bring_up(self, weights: Weights) -> None:
         """Have all servers run with the weights, and the samples of each accepted. They come up side by side.
 
-        The samples are accepted one after the other: whoever accepts them reads the module that is being trained.
+        The samples are accepted one after the other: the first that are accepted of a load have the module read.
         """
         while lacking := [server for server in self._servers if server.lacks(weights)]:
             asyncio.run(together(self._start(server, weights) for server in lacking))

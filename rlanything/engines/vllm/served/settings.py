@@ -23,7 +23,8 @@ class Serving:
     folder: where weights are written for the servers, as all of them see it; None: a temporary folder.
     start_s: the longest time that a server may take to come up, seconds.
     request_s: the longest time in which a server answers none of its requests, seconds. Then it is lost.
-    restarts: how many servers may be lost, with no answer between the losses, before the run ends.
+    restarts: how many servers may be lost, with no answer between the losses, before the run ends. One that is lost
+        because other weights sampled counts also with answers between.
     batch_invariant: whether servers on a GPU have kernels that give a request the same bits in any batch.
 
     Raises `UnsupportedError` for values that are not allowed.
