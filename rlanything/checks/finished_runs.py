@@ -28,11 +28,7 @@ class OfRuns(Section):
         return range(self.seeds or config.train.seeds)
 
     def check(self, config: Config) -> None:
-        """Raise `ConfigError` for a configuration whose runs cannot be measured so."""
-        raise NotImplementedError
-
-    def check_seeds(self, config: Config) -> None:
-        """Raise `ConfigError` where more seeds are asked for than the configuration has."""
+        """Raise `ConfigError` for a configuration whose runs cannot be measured so; here: with fewer seeds."""
         if (self.seeds or 1) > config.train.seeds:
             raise ConfigError(f"seeds = {self.seeds}: train.seeds = {config.train.seeds} were trained")
 

@@ -85,7 +85,7 @@ class Adaptation(OfRuns):
                     f"against: {self.against!r} must differ from {self.arm!r} in `adapt` alone, so that the "
                     f"difference is what rewriting does; it differs in {', '.join(differ) or 'nothing'}"
                 )
-        self.check_seeds(config)
+        super().check(config)
 
 
 def _differ(config: Config, one: str, other: str) -> list[str]:

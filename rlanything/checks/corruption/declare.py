@@ -63,7 +63,7 @@ class Corruption(OfRuns):
             )
         if self.panel not in config.tasks.reward_panels:
             raise ConfigError(f"panel = {self.panel!r}: {unknown(self.panel, config.tasks.reward_panels)}")
-        self.check_seeds(config)
+        super().check(config)
         if len(self.asked(config)) == 1:
             raise ConfigError("arms: no arm of the configuration trains a reward model")
 

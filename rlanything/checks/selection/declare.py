@@ -76,7 +76,7 @@ class Selection(OfRuns):
             )
         if self.panel not in config.tasks.policy_panels:
             raise ConfigError(f"panel = {self.panel!r}: {unknown(self.panel, config.tasks.policy_panels)}")
-        self.check_seeds(config)
+        super().check(config)
         if not self.trained(config):
             raise ConfigError("arms: the configuration has no arm that a model judged")
 
