@@ -20,6 +20,5 @@ def limit_process(cpu_s: int, memory_mb: int) -> None:
 
 
 def _lower(kind: int, most: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    limit = min([most, *(known for known in resource.getrlimit(kind) if known != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (limit, limit))

@@ -19,13 +19,16 @@ except MemoryError:
 """
 
 
-def limited(memory_mb: int, **before: int) -> list[str]:
-    """What a process, started with the limits `before`, says of its limits: CPU, core dumps, memory."""
+def limited(memory_mb: int, hard: int | None = None, **before: int) -> list[str]:
+    """What a process, started with the limits `before`, says of its limits: CPU, core dumps, memory.
+
+    The limits `before` are soft ones where `hard` is another.
+    """
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(memory_mb)],
         capture_output=True, text=True, check=True,
         preexec_fn=lambda: [
-            resource.setrlimit(getattr(resource, name), (most, most)) for name, most in before.items()
+            resource.setrlimit(getattr(resource, name), (most, hard or most)) for name, most in before.items()
         ],
     )  # fmt: skip
     return done.stdout.splitlines()
@@ -43,3 +46,7 @@ def test_a_process_has_limits_that_it_cannot_raise():
 def test_lower_limits_that_it_was_started_with_stay():
     least = 600 << 20
     assert limited(4096, RLIMIT_CPU=7, RLIMIT_AS=least) == ["7 7", "0 0", f"{least} {least}", "no memory"]
+
+
+def test_so_do_lower_soft_limits():
+    assert limited(4096, hard=50, RLIMIT_CPU=7)[0] == "7 7"

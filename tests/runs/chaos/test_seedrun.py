@@ -122,3 +122,20 @@ def test_inputs_that_are_exchanged_on_the_way_are_named_and_nothing_is_made_with
     model.write_bytes(before)
     train.train_arm(config, root, ARM)
     assert Layout(root).run(ARM, 1).is_dir()
+
+
+def test_a_reward_model_whose_replies_nobody_can_read_ends_the_run_and_nothing_of_the_iteration_is_published(
+    tiny_project, tmp_path
+):
+    asked = (
+        "train.iterations=1",
+        "train.seeds=1",
+        "model.verdict_format=boxed",
+    )  # which this one was not taught
+    root = copy(tiny_project, tmp_path / "project")
+    named = r"iteration 0: 100% of the reward model's replies hold no .*more than judge\.max_invalid = 99%.*Check "
+    with pytest.raises(ConfigError, match=named):
+        train.train_arm(small(*asked, "judge.max_invalid=0.99"), root, ARM)
+    assert not list(root.glob(".rla/live/*/*/*/iterations/*"))
+    train.train_arm(small(*asked, "judge.max_invalid=1"), root, ARM)
+    assert lines(Layout(root).run(ARM, 0) / "metrics.jsonl")[0]["invalid_votes"] == 1
