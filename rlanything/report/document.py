@@ -51,7 +51,8 @@ def _result(data: ReportData) -> str:
     cells, contents = data.cells, data.contents
     present = [m for m in contents.metrics if any(m.name in row for row in cells.values())]
     parts = tables.between(cells, contents)
-    between = [f"### What each part adds\n\n{BETWEEN}\n\n{parts}"] if parts else []
+    worse = bullets(findings.worse_control(data.comparison))
+    between = [f"### What each part adds\n\n{BETWEEN}\n\n{parts}{worse}"] if parts else []
     blocks = [f"### {contents.title(m)}\n\n{tables.details(cells, m, contents)}" for m in present]
     return (
         "## Result\n\n"
@@ -121,8 +122,8 @@ def _reading(data: ReportData) -> str:
 
 
 READING = (
-    "An interval is for the mean over *new training seeds and new tasks made the same way*: seeds and tasks are "
-    "crossed random effects, with Student's t. How often it holds the truth: `python -m benchmarks.interval_coverage`.",
+    "An interval is for the mean over *new training seeds and new tasks made the same way*, with the same base models "
+    "and training tasks: seeds and tasks are crossed random effects, with Student's t. How often it holds the truth: `python -m benchmarks.interval_coverage`.",
     "A difference is called clear when its p-value is below .05 after Holm's correction over all the differences of "
     "its list. One that is not clear may be chance. It is then not evidence that two arms are equal.",
     "The base is the same frozen checkpoint in every seed, measured with each seed's evaluation randomness.",

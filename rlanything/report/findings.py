@@ -35,6 +35,19 @@ def against_cooled(comparison: Comparison, temperature: float) -> list[str]:
     return [line for metric in comparison.success for line in _cooled(comparison, metric, pairs, temperature)]
 
 
+def worse_control(comparison: Comparison) -> list[str]:
+    """One sentence per accuracy by which the cooled base is below the base, so that it flatters training."""
+    pair = (BASE_COOLED, BASE)
+    found = [(metric, comparison.contrasts([pair], metric).get(pair)) for metric in comparison.success]
+    return [
+        f"{code(BASE_COOLED)} is below {code(BASE)} {metric.short} ({interval(c.difference, metric, sign=True)} "
+        f"points): what was best in the search is not better here. A difference over it is larger by as much than one "
+        f"over {code(BASE)}."
+        for metric, c in found
+        if c is not None and c.difference.mean < 0
+    ]
+
+
 def _cooled(
     comparison: Comparison, metric: Metric, pairs: Sequence[tuple[str, str]], temperature: float
 ) -> Iterator[str]:

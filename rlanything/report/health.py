@@ -58,11 +58,14 @@ def at_chance(run: Run) -> str:
 
 
 def wrong_tests(run: Run) -> str:
-    """Few tests are right. Only a test that right programs pass counts in the policy's reward."""
+    """Few tests are right. Such tests teach the policy little, or what is wrong (`signals.written`)."""
     right = run.get("ut", {})
     if not right or _end(right) >= RIGHT_TESTS:
         return ""
-    return f"only {_end(right):.0%} of the tests were right at the end: they tell the policy next to nothing."
+    return (
+        f"only {_end(right):.0%} of the tests were right at the end: with `signals.written: right` they tell the "
+        "policy next to nothing, with `all` they mislead it."
+    )
 
 
 def harmless(run: Run) -> str:

@@ -218,10 +218,10 @@ def test_only_open_comparisons_are_listed_and_p_is_that_of_the_tables(tmp_path):
     assert "no cooled base was measured" in said
 
 
-@pytest.mark.parametrize("seeds", [1, 2, 3, 4])
+@pytest.mark.parametrize("seeds", [1, 2, 4, 5])
 def test_few_seeds_find_a_difference_less_often_than_is_said(tmp_path, seeds):
     said = limits(gather(config(), project(tmp_path, (BASE, "outcome", "policy"), seeds=seeds)))
-    assert ("the test is more cautious than that" in said) is (seeds in (2, 3))
+    assert ("the test is more cautious than that" in said) is (seeds in (2, 4))
 
 
 def test_one_seed_has_no_smallest_difference(tmp_path):

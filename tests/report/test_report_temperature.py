@@ -77,6 +77,19 @@ def test_a_temperature_that_is_worse_on_the_panel_explains_nothing(tmp_path, sol
     assert "Beyond the cooled base" in line
 
 
+@pytest.mark.parametrize("solved", [0, 1])
+def test_a_control_that_is_below_the_base_is_named_below_what_each_part_adds(tmp_path, solved):
+    control = evaluation("base_cooled")
+    for seed in control["seeds"].values():
+        seed["in_domain"] = {task: [solved] * len(tries) for task, tries in seed["in_domain"].items()}
+    project(tmp_path, ("base", "outcome"))
+    write_evaluation(tmp_path, {**control, "temperature": 0.5})
+    found = gathered(config(), tmp_path, read_evaluations(tmp_path, ("base_cooled", "outcome")))
+    parts = document.report_md(found).partition("### What each part adds\n")[2].partition("\n### ")[0]
+    assert "| in-domain | `outcome` over `base_cooled` |" in parts
+    assert ("`base_cooled` is below `base` in-domain (-" in parts) is (solved == 0)
+
+
 def test_an_effect_of_the_temperature_that_is_not_clear_explains_nothing(tmp_path):
     found = cooled(tmp_path, ("base", "full")).comparison
     for line, metric in zip(findings.against_cooled(found, 0.5), found.success, strict=True):

@@ -118,7 +118,7 @@ def _power(found: Found) -> str:
     text = (
         f"The smallest difference of two arms, in points, that the test finds with probability {wanted.power:g} at "
         f"level {wanted.alpha:g}, from the spread of the differences that were measured here. That is without Holm's "
-        "correction. With fewer than four seeds the test finds it less often."
+        "correction. With four seeds or fewer the test finds it less often."
     )
     rows = [
         [

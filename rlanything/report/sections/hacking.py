@@ -32,6 +32,10 @@ ONSET = (
     f"Hacking begins at the first iteration from which, to the end of a run, the mean vote of {RECENT} iterations is "
     f"at least {RISE:g} above that of the first {RECENT}, while success is not above its own."
 )
+VOTES = (
+    "Votes are from -1 to +1. Success and the mean vote are of the buffer's tasks; the last two columns have the votes "
+    "on proposals as well."
+)
 TESTS = (
     "The outcome of a program is its result on the task's own tests, which the reward model does not write. The tests "
     "that it writes are part of the policy's reward with the weight `signals.lambda`; with 0 the policy cannot gain "
@@ -55,7 +59,7 @@ def hacking(data: ReportData) -> str:
         return f"{title}No arm of this report has votes on steps.\n"
     return (
         f"{title}{image('Mean vote against success, by iteration and by task', HACKING)}{WORDS}\n\n"
-        f"{FIRST_AND_LAST} Votes are from -1 to +1.\n\n{markdown_table(HEADER, rows)}\n{_onsets(data.curves)}"
+        f"{FIRST_AND_LAST} {VOTES}\n\n{markdown_table(HEADER, rows)}\n{_onsets(data.curves)}"
         f"{_tasks(data.votes)}"
     )
 

@@ -16,7 +16,7 @@ from rlanything.report.results.statistics import Contrast, differences, spread
 from rlanything.report.sections.parts import bullets
 
 POWER = 0.8
-SEVERAL = 4
+SEVERAL = 5
 """With fewer seeds a difference is found clearly less often than the formula says."""
 HEADER = ["comparison", "difference", "p (Holm)", "would have been found"]
 
@@ -26,7 +26,7 @@ def limits(data: ReportData) -> str:
     rows = list(_open(data))
     table = (
         f"These comparisons are open. An open one is not evidence that two arms are equal. The last column is the "
-        f"smallest true difference, in points, that as many seeds and tasks find with probability {POWER:g}, by the "
+        f"smallest true difference, in points, that as many seeds and tasks find with probability {POWER:g}, roughly: by the "
         f"t-test without Holm's correction.{_cautious(data)}\n\n{markdown_table(HEADER, rows)}"
         if rows
         else "No comparison of this report is open.\n"
@@ -93,6 +93,10 @@ def _always(data: ReportData) -> Iterator[str]:
     yield (
         f"About other settings: everything here is from environment {code(config.env['_target_'])} at scale "
         f"{code(config.scale)}, {config.train.iterations} iterations, with one setting of every other number."
+    )
+    yield (
+        "About other base models and training tasks: all seeds begin with the same ones. With another experiment seed "
+        "(`seed`) both are others, and a difference can lie outside of these intervals."
     )
     yield f"About the paper's levels: {data.contents.paper.source} has other models and other tasks."
     if seeds == 1:
