@@ -123,7 +123,8 @@ def _reading(data: ReportData) -> str:
 
 READING = (
     "An interval is for the mean over *new training seeds and new tasks made the same way*, with the same base models "
-    "and training tasks: seeds and tasks are crossed random effects, with Student's t. How often it holds the truth: `python -m benchmarks.interval_coverage`.",
+    "and training tasks: seeds and tasks are crossed random effects, with Student's t. "
+    "How often it holds the truth: `python -m benchmarks.interval_coverage`.",
     "A difference is called clear when its p-value is below .05 after Holm's correction over all the differences of "
     "its list. One that is not clear may be chance. It is then not evidence that two arms are equal.",
     "The base is the same frozen checkpoint in every seed, measured with each seed's evaluation randomness.",

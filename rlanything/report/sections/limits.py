@@ -26,8 +26,8 @@ def limits(data: ReportData) -> str:
     rows = list(_open(data))
     table = (
         f"These comparisons are open. An open one is not evidence that two arms are equal. The last column is the "
-        f"smallest true difference, in points, that as many seeds and tasks find with probability {POWER:g}, roughly: by the "
-        f"t-test without Holm's correction.{_cautious(data)}\n\n{markdown_table(HEADER, rows)}"
+        f"smallest true difference, in points, that as many seeds and tasks find with probability {POWER:g}, roughly: "
+        f"by the t-test without Holm's correction.{_cautious(data)}\n\n{markdown_table(HEADER, rows)}"
         if rows
         else "No comparison of this report is open.\n"
     )
