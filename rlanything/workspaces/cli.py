@@ -132,6 +132,7 @@ def _ls(args: argparse.Namespace) -> int:
 
 def _stage(args: argparse.Namespace) -> int:
     from rlanything.planning import check, checkpoints
+    from rlanything.workspaces.unchanged import unchanged
 
     stage: Stage = args.stage
     real = not args.dry_run
@@ -162,7 +163,7 @@ def _stage(args: argparse.Namespace) -> int:
         linked.check(args.root, args.project, config, stage.name, args.arm)
     if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
-    with _progress(args, args.root):
+    with _progress(args, args.root), unchanged(stage, config, args.root, args.arm, params_file(args)):
         stage.work(config.in_one_process() if args.one_process else config, args.root, args.arm)
     return 0
 
@@ -170,7 +171,9 @@ def _stage(args: argparse.Namespace) -> int:
 def _trial(args: argparse.Namespace, stage: Stage) -> int:
     """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
     from rlanything.planning import check, checkpoints
+    from rlanything.files.project import PARAMS
     from rlanything.workspaces import linked, trial
+    from rlanything.workspaces.unchanged import unchanged
 
     found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
     if args.one_process:
@@ -187,6 +190,7 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
         if stage.name in linked.MEASURING:
             linked.check_runs(found.root)
         if stage.name not in BEFORE_TRAINING:
-            stage.work(found.config, found.root, args.arm)
+            with unchanged(stage, found.config, found.root, args.arm, found.root / PARAMS):
+                stage.work(found.config, found.root, args.arm)
     tell(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
     return 0

@@ -1,0 +1,89 @@
+"""A stage whose code, prompts or parameters change while it runs has failed: DVC would record them as its causes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from stage_cases import ROOT
+from workspace_cases import TINY, run
+
+from rlanything.config import load
+from rlanything.core.errors import ConfigError
+from rlanything.files.yaml_file import read_mapping
+from rlanything.planning import compose
+from rlanything.stages import declared, tasks
+from rlanything.workspaces import unchanged as module
+from rlanything.workspaces.unchanged import unchanged
+
+STAGES = {stage.name: stage for stage in declared.STAGES}
+
+
+def rewrite(path: Path, *overrides: str) -> None:
+    compose.write(path, [*TINY, *overrides], path.parent)
+
+
+@pytest.mark.parametrize(
+    ("stage", "arm", "override", "named"),
+    [
+        ("tasks", "", "tasks.train=4", r"tasks\.train: 3 -> 4"),
+        ("tasks", "", "signals.lambda=0.5", None),
+        ("train", "full", "signals.lambda=0.5", r"signals\.lambda: 1\.0 -> 0\.5"),
+        ("train", "outcome", "signals.lambda=0.5", None),
+        ("train", "full", "arms.outcome.max_batches=2", None),
+        ("train", "full", "arms.full.max_batches=2", r"arms\.full\.max_batches: 1 -> 2"),
+        ("train", "full", "train.workers=1", None),
+        ("evaluate", "full", "evaluate.repeats=7", r"evaluate\.repeats: \d -> 7"),
+        ("bootstrap", "", "bootstrap.reward.steps=3", r"bootstrap\.reward\.steps: 2 -> 3"),
+    ],
+)
+def test_a_parameter_of_the_stage_that_changes_meanwhile_is_named_and_others_do_not_matter(
+    project, stage, arm, override, named
+):
+    params = project / "params.yaml"
+    around = unchanged(STAGES[stage], load(params), project, arm, params)
+    around.__enter__()
+    rewrite(params, override)
+    if named is None:
+        around.__exit__(None, None, None)
+    else:
+        with pytest.raises(ConfigError, match=rf"changed while {stage} ran: {named}\. What it made may be"):
+            around.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("what", ["code", "prompt", "gone"])
+def test_code_and_prompts_that_change_meanwhile_are_named(project, monkeypatch, what):
+    (project / "experiments").unlink()
+    shutil.copytree(ROOT / "experiments", project / "experiments")
+    params = project / "params.yaml"
+    config = load(params)
+    code = project / "code.py"
+    code.write_text("one\n")
+    monkeypatch.setattr(module, "code_files", lambda names: {"code.py": code} if list(names) else {})
+    prompt = project / config.model.prompts / "judge.txt"
+    named = {"code": r"code\.py: \w+ -> \w+", "prompt": r"judge\.txt: \w+ -> ", "gone": r"code\.py: gone"}[
+        what
+    ]
+
+    def work() -> None:
+        with unchanged(STAGES["evaluate"], config, project, "full", params):
+            code.unlink() if what == "gone" else (code if what == "code" else prompt).write_text("another\n")
+
+    with pytest.raises(ConfigError, match=named):
+        work()
+
+
+def test_the_command_of_a_stage_fails_and_says_so(project, monkeypatch, capsys):
+    make = tasks.make_tasks
+
+    def meanwhile(config, root):
+        make(config, root)
+        rewrite(project / "params.yaml", "tasks.train=4")
+
+    monkeypatch.setattr(tasks, "make_tasks", meanwhile)
+    assert run(project, "tasks") == 2
+    assert "changed while tasks ran: tasks.train: 3 -> 4" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert run(project, "tasks") == 0
+    assert read_mapping(project / "params.yaml")["tasks"]["train"] == 4
