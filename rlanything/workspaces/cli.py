@@ -170,8 +170,8 @@ def _stage(args: argparse.Namespace) -> int:
 
 def _trial(args: argparse.Namespace, stage: Stage) -> int:
     """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
-    from rlanything.planning import check, checkpoints
     from rlanything.files.project import PARAMS
+    from rlanything.planning import check, checkpoints
     from rlanything.workspaces import linked, trial
     from rlanything.workspaces.unchanged import unchanged
 
