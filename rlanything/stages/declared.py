@@ -172,7 +172,8 @@ STAGES = (
             ),
             *keys("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),
         ),
-        outs=("runs/${key}",),
+        # Git keeps the record. As an output it is made with its run: DVC's run cache cannot bring back one without the other.
+        outs=("runs/${key}", {"provenance/${key}.json": {"cache": False}}),
         arms=trained,
         makes=("env", "engine", "train.callbacks"),
     ),

@@ -1,11 +1,12 @@
 """dvc.yaml says the truth: it is what the declared stages and their imports give, and its commands exist."""
 
+import json
 import shlex
 from pathlib import Path
 
 import pytest
 import yaml
-from pipeline_cases import ARMS, ROOT, TRAINED, pipeline
+from pipeline_cases import ARMS, ROOT, TRAINED, dvc, pipeline
 
 from rlanything.cli import build_parser
 from rlanything.config import load, parse
@@ -146,3 +147,28 @@ def test_a_pipeline_with_pictures_names_templates_that_are_there_and_depends_on_
         assert "model.images" in stages[name].get("do", stages[name])["params"]
     plain = yaml.safe_load(dvcfile.text(parse(compose([], ROOT))))["stages"]
     assert "model.images" not in plain["train"]["do"]["params"]
+
+
+MAKE = """
+from pathlib import Path
+value = Path("params.yaml").read_text()
+for name in ("runs/full/curve", "provenance/full.json"):
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text(value)
+"""
+
+
+@pytest.mark.integration
+def test_no_cache_of_dvc_brings_back_a_run_without_its_record(tmp_path):
+    outs = yaml.safe_load(json.dumps(BODIES["train"]["outs"]).replace("${key}", "full"))
+    stage = {"cmd": "python make.py", "params": ["lambda"], "outs": outs}
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"train": stage}}))
+    (tmp_path / "make.py").write_text(MAKE)
+    dvc(tmp_path, "init", "--no-scm", "--quiet")
+    for value in (1.0, 0.5, 1.0):
+        (tmp_path / "params.yaml").write_text(text := f"lambda: {value}\n")
+        dvc(tmp_path, "repro", "--quiet")
+        assert [(tmp_path / name).read_text() for name in ("runs/full/curve", "provenance/full.json")] == [
+            text,
+            text,
+        ]
