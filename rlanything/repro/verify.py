@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dvc.api import DVCFileSystem
 
 DATA, MODELS = STAGES[:2]
+RECORDS = "provenance"
+"""The folder of the runs' records. They name the code, which may differ where results do not: they are not compared."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def divided_arms(root: Path) -> tuple[str, ...]:
 
 def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outcome:
     """Compare the copy's outputs with those that the project's dvc.lock recorded."""
-    claimed, made = copy.locked.outputs, copy.made().outputs
+    claimed, made = _results(copy.locked.outputs), _results(copy.made().outputs)
     outputs = {path: _same(out, made.get(path)) for path, out in claimed.items()}
     outcome = Outcome(
         outputs,
@@ -134,6 +136,10 @@ def text(outcome: Outcome) -> str:
             f"another sample (docs/reproducibility.md#limits). This one: {kind()}"
         )
     return "\n".join(lines) + "\n"
+
+
+def _results(outputs: Mapping[str, Output]) -> dict[str, Output]:
+    return {path: out for path, out in outputs.items() if PurePosixPath(path).parts[0] != RECORDS}
 
 
 def _same(claimed: Output, made: Output | None) -> bool:
