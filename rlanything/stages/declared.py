@@ -172,7 +172,7 @@ STAGES = (
             ),
             *keys("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),
         ),
-        # Git keeps the record. As an output it is made with its run: DVC's run cache cannot bring back one without the other.
+        # Git keeps the record. It is an output, so that DVC's run cache cannot bring back a run without its record.
         outs=("runs/${key}", {"provenance/${key}.json": {"cache": False}}),
         arms=trained,
         makes=("env", "engine", "train.callbacks"),

@@ -188,7 +188,7 @@ def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_cha
     lost = [-100 * found[name]["mean"] for name in fast if found[name]["high"] < 0]
     range_of = f"{min(lost):.0f} to {max(lost):.0f}"
     often = f"in {WORDS[len(lost)]} of {WORDS[len(fast)]} other studies"
-    assert f"{often} learning fast cost {range_of}." in said("README.md")
+    assert f"{often} it cost {range_of}." in said("README.md")
     at_five_times = [
         -100 * found[name]["mean"] for name in fast if rate[name] < 2e-4 and found[name]["high"] < 0
     ]
