@@ -84,7 +84,7 @@ def _data(found: Compared, rows: list[_Row]) -> ReportData:
         curves=curves,
         peaks=peaks(curves, found.contents.shares),
         equal_tokens=at_equal_tokens(curves, success),
-        extras=Extras({row.label: row.arm.within for row in rows if row.arm.within}, {}, {}),
+        extras=Extras({row.label: row.arm.within for row in rows if row.arm.within}, {}, {}, {}),
         cooled=None,
         votes={row.label: row.arm.votes for row in rows if row.arm.votes},
         changed=(),

@@ -26,7 +26,7 @@ RESERVED = frozenset(
     {
         *(TRAIN, "cost"),
         *("rm_process", "rm_process_plain", "rm_pairwise", "rm_outcome", "ut", "detect", "accepted_tasks"),
-        *("episode_steps", "success_within", "solvable", "labels"),
+        *("episode_steps", "success_within", "solvable", "labels", "crashed"),
         *("panel_success", "p_plus", "p_minus", "mu", "good_steps"),
         *("tokens", "train_accuracy", "band_coverage", "accepted_accuracy", "response_tokens", "mean_vote"),
         *("train_ut", "train_detect", "invalid_tests"),

@@ -29,22 +29,25 @@ def play_panel(
     temperature: float,
     max_steps: int,
 ) -> list[Trajectory]:
-    """The policy's episodes on the panel, without those that crashed.
+    """The policy's episodes on the panel. Those that crashed are among them (`Trajectory.counts`).
 
     The seeds depend only on the run seed, the task, the repeat and the step, so that all policies get the same random
     draws.
     """
     sampling = Sampling(run_seed, "panel", 0, temperature, max_steps)
     work = [Assignment(k, task, repeats) for k, task in enumerate(tasks)]
-    return [trajectory for trajectory in rollout_worker.roll_out(work, sampling) if trajectory.counts]
+    return rollout_worker.roll_out(work, sampling)
 
 
 def successes(
     tasks: Sequence[Task], played: Sequence[Trajectory], within: int | None = None
 ) -> dict[str, list[int]]:
-    """Successes (1) and failures (0) per task id. within: a limit of steps; a longer episode is a failure."""
+    """Successes (1) and failures (0) per task id; crashed episodes are left out.
+
+    within: a limit of steps; a longer episode is a failure.
+    """
     results: dict[str, list[int]] = {task.task_id: [] for task in tasks}
-    for t in played:
+    for t in _counting(played):
         results[t.task_id].append(int(t.outcome == 1 and (within is None or len(t.steps) <= within)))
     return results
 
@@ -52,9 +55,13 @@ def successes(
 def lengths(tasks: Sequence[Task], played: Sequence[Trajectory]) -> dict[str, list[int]]:
     """Steps of every episode per task id, in the order of `successes`."""
     results: dict[str, list[int]] = {task.task_id: [] for task in tasks}
-    for trajectory in played:
+    for trajectory in _counting(played):
         results[trajectory.task_id].append(len(trajectory.steps))
     return results
+
+
+def _counting(played: Sequence[Trajectory]) -> list[Trajectory]:
+    return [trajectory for trajectory in played if trajectory.counts]
 
 
 def success_within(

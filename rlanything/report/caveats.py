@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlanything.config import BASE, BASE_COOLED, CONTROLS
+from rlanything.core.printable import counted
 from rlanything.report import health
 from rlanything.report.formatting import code, plain
 from rlanything.report.report_data import ReportData
@@ -43,11 +44,15 @@ def _absent(data: ReportData) -> Iterator[str]:
 
 
 def _measured(data: ReportData, arm: str) -> Iterator[str]:
-    """Metrics and pairs that one arm lacks."""
+    """Episodes, metrics and pairs that one arm lacks."""
     comparison, contents = data.comparison, data.contents
     mine, base = comparison.panels[arm], comparison.panels[BASE]
     asked = contents.metrics if _has_reward_model(data, arm) else comparison.success
     gaps = [contents.title(m) for m in asked if m.name not in mine]
+    crashed = data.extras.crashed.get(arm, {})
+    if crashed:
+        said = ", ".join(f"{counted(count, 'episode')} of {code(panel)}" for panel, count in crashed.items())
+        yield f"{code(arm)}: {said} crashed or timed out in the measurement and were left out, over all seeds."
     if gaps:
         yield f"{code(arm)} was not measured on: {', '.join(gaps)}."
     for metric in asked:

@@ -16,14 +16,14 @@ Line = TypeVar("Line")
 
 
 def try_tasks(config: Config, tasks: Sequence[Task], worker: RolloutWorker) -> list[Trajectory]:
-    """The trajectories that the reward panel is made of: `evaluate.reward_rollouts` of each task, without
-    those that crashed or have no step.
+    """`evaluate.reward_rollouts` of each task, without those that have no step to judge.
 
-    A trajectory's slot is the index of its task.
+    Those that crashed are among them (`Trajectory.counts`); the panel is made of the others. A trajectory's slot is the
+    index of its task.
     """
     sampling = Sampling(config.seed, "reward-panel", 0, config.rollout.temperature, config.rollout.max_steps)
     work = [Assignment(k, task, config.evaluate.reward_rollouts) for k, task in enumerate(tasks)]
-    return [t for t in worker.roll_out(work, sampling) if t.counts and t.steps]
+    return [t for t in worker.roll_out(work, sampling) if t.steps or not t.counts]
 
 
 def parsed(panel: PanelLines, from_json: Callable[[Mapping[str, Json]], Line]) -> list[Line]:

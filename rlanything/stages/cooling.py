@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.config import Checkpoint, Config, CoolingConfig, parse
-from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.runs import build, families, launch
 from rlanything.runs.layout import Layout
 from rlanything.runs.workers import side_by_side
+from rlanything.stages.crashes import all_crashed, say
 
 
 def measure_cooled(
@@ -63,10 +64,7 @@ def _shares(
     found = side_by_side(try_temperature, calls, launch.workers(config.train))
     shares = {t: share for t, share in zip(cooling.temperatures, found, strict=True) if not isnan(share)}
     if not shares:
-        raise MachineError(
-            f"evaluate.cooling: every episode on {len(tasks)} tasks crashed, at all temperatures; the log has the "
-            "environment's errors"
-        )
+        raise all_crashed(f"evaluate.cooling: the episodes on {len(tasks)} tasks, at all temperatures")
     return shares
 
 
@@ -101,12 +99,14 @@ def try_temperature(
     repeats: int,
 ) -> float:
     """Success rate of a policy at one temperature, as the mean over tasks; nan when every episode crashed."""
-    from rlanything.loop.panel import measure_policy, success_rate
+    from rlanything.loop.panel import play_panel, success_rate, successes
 
-    config = parse(data)
+    config, fresh = parse(data), [Task.from_json(task) for task in tasks]
     settings = (derive_seed(config.seed, "cooling", "try"), repeats, temperature, config.evaluate.max_steps)
     with _worker(config, root, policy) as worker:
-        return success_rate(measure_policy(worker, [Task.from_json(task) for task in tasks], *settings))
+        played = play_panel(worker, fresh, *settings)
+    say(f"evaluate.cooling: temperature {temperature:g}", played)
+    return success_rate(successes(fresh, played))
 
 
 def measure_at(

@@ -28,6 +28,7 @@ from rlanything.runs import build, launch
 from rlanything.runs.executors.opened import opened
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN
+from rlanything.stages.crashes import without_crashed
 from rlanything.stages.dependencies import labelling
 
 
@@ -107,7 +108,7 @@ def _panels(config: Config, root: Path, images: ImageStore) -> dict[str, PanelLi
         evaluation = kind_of(config).evaluation(config, family, worker.policy, prompts)
         for name in config.tasks.reward_panels:
             tasks = read_tasks(layout.tasks(name))
-            tried = try_tasks(acting, tasks, worker)
+            tried = without_crashed(f"label: {name}", try_tasks(acting, tasks, worker)).episodes
             named.update(chain.from_iterable(trajectory.images for trajectory in tried))
             found[name] = evaluation.panel(tasks, tried)
     if launch.first_process():

@@ -194,6 +194,7 @@ def test_success_within_is_read_for_every_seed_that_was_measured_everywhere(tmp_
     [
         ({"success_within": {"in_domain": [1.5]}}, "seeds.0.success_within.in_domain.0"),
         ({"solvable": {"t": [2]}}, "seeds.0.solvable.t.0"),
+        ({"crashed": {"in_domain": -1}}, "seeds.0.crashed.in_domain"),
         (
             {"labels": {"j": {"rm_process": {"t": {"good": [3, 2]}}, "left_out": {}}}},
             "seeds.0.labels.j.rm_process.t",

@@ -159,6 +159,17 @@ def test_changed_panels_are_said(tmp_path):
     assert "share no measured in-domain task" in document.report_md(material)
 
 
+def test_episodes_that_crashed_are_said(tmp_path):
+    project(tmp_path, ("base",))
+    data = evaluation("full")
+    for seed in ("0", "2"):
+        data["seeds"][seed]["crashed"] = {"out_of_domain": 2}
+    write_evaluation(tmp_path, data)
+    notes = caveats(gather(config(), tmp_path))
+    said = "4 episodes of `out_of_domain` crashed or timed out in the measurement and were left out, over all seeds"
+    assert [note for note in notes if "crashed" in note] == [f"`full`: {said}."]
+
+
 @pytest.mark.long
 def test_the_base_alone_makes_a_report(tmp_path, drawn_as_svg):
     project(tmp_path, ("base",))

@@ -1,10 +1,11 @@
-"""What evaluation/<arm>.json holds besides the metrics: success by steps, labels of several judges, solved tasks.
+"""What evaluation/<arm>.json holds besides the metrics: success by steps, labels, solved tasks, crashed episodes.
 
 Files of older versions hold none of it; then nothing of it is shown.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ class Details(BaseModel):
     success_within: dict[str, list[Share | None]] = {}
     labels: dict[str, dict[str, Judged]] = {}
     solvable: dict[str, list[Outcome]] = {}
+    crashed: dict[str, Count] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -84,12 +86,14 @@ class Extras:
     """The details of every arm.
 
     within: arm -> panel -> success at limits of 1, 2, ... steps, for each seed. judged: panel -> what its judges
-    say; '' is the only panel. solved: arm -> accepted tasks.
+    say; '' is the only panel. solved: arm -> accepted tasks. crashed: arm -> panel -> episodes of all seeds that were
+    left out; an arm without any is absent.
     """
 
     within: Mapping[str, Mapping[str, list[list[float]]]]
     judged: Mapping[str, Judges]
     solved: Mapping[str, Solved]
+    crashed: Mapping[str, Mapping[str, int]]
 
 
 def read_extras(root: Path, arms: Iterable[str], advice: str = "") -> Extras:
@@ -104,6 +108,7 @@ def read_extras(root: Path, arms: Iterable[str], advice: str = "") -> Extras:
         {arm: within for arm, seeds in found.items() if (within := _within(seeds))},
         {panel: _judges(panel, found) for panel in panels},
         {arm: solved for arm, seeds in found.items() if (solved := _solved(seeds)).tasks},
+        {arm: crashed for arm, seeds in found.items() if (crashed := _crashed(seeds))},
     )
 
 
@@ -170,6 +175,14 @@ def _left_out(judge: str, by_arm: ByArm) -> Mapping[str, int]:
     return next(
         labels[judge].left_out for seeds in by_arm.values() for labels in seeds.values() if judge in labels
     )
+
+
+def _crashed(seeds: Mapping[int, Details]) -> dict[str, int]:
+    """Panel -> episodes of all seeds that crashed or timed out."""
+    total: Counter[str] = Counter()
+    for details in seeds.values():
+        total.update(details.crashed)
+    return {panel: count for panel, count in total.items() if count}
 
 
 def _solved(seeds: Mapping[int, Details]) -> Solved:

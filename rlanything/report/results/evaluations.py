@@ -24,7 +24,7 @@ from rlanything.report.results.metrics import DECLARED, Metric, named
 from rlanything.report.results.statistics import Panel
 
 EVALUATE = "dvc repro evaluate"
-DETAILS = ("episode_steps", "success_within", "solvable", "labels")
+DETAILS = ("episode_steps", "success_within", "solvable", "labels", "crashed")
 """Keys beside the metrics (`details`); with several panels `labels/<panel>`."""
 
 Panels = dict[str, dict[str, Panel]]

@@ -27,7 +27,7 @@ from rlanything.files.images import ImageStore
 from rlanything.files.images import clear as clear_images
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.chat_model import ChatModel
-from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.loop.panel import play_panel, success_rate, successes
 from rlanything.loop.record import metrics_record
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
@@ -38,6 +38,7 @@ from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
 from rlanything.stages import ALL, BOOTSTRAP
+from rlanything.stages.crashes import without_crashed
 
 WORK = Path(".rla/bootstrap")
 """The folder for models in training, with a subfolder for each key."""
@@ -141,6 +142,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     """Make the reward panels, measure the base models and write bootstrap.json.
 
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
+    Raises `MachineError` where every episode of a panel crashed.
     """
     network, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN, "policy")
     images = ImageStore(layout.panel_images)
@@ -180,13 +182,13 @@ def _measure(
     report, objections = _solved(config, layout, worker), []
     for name in (panels := config.tasks.reward_panels):
         tasks = read_tasks(layout.tasks(name))
-        tried = try_tasks(config, tasks, worker)
+        tried, lost = without_crashed(f"bootstrap: {name}", try_tasks(config, tasks, worker))
         named.update(chain.from_iterable(trajectory.images for trajectory in tried))
         panel = evaluation.panel(tasks, tried)
         first = evaluation.assess(panel)
         if launch.first_process():
             write_lines(layout.reward_panel(name), panel)
-        report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels)
+        report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels) | _lost(name, lost)
         objections += [f"panel {name}: {first.objection}"] if first.objection else []
     if launch.first_process():
         clear_images(layout.panel_images, named)
@@ -201,10 +203,17 @@ def _remove_others(layout: Layout, panels: Sequence[Path]) -> None:
 
 
 def _solved(config: Config, layout: Layout, worker: RolloutWorker) -> dict[str, float]:
-    """Success rate of the base policy on each panel."""
+    """Success rate of the base policy on each panel, and how many of its episodes crashed."""
     evaluate = config.evaluate
     settings = (config.seed, 1, evaluate.temperature, evaluate.max_steps)
-    return {
-        name: success_rate(measure_policy(worker, read_tasks(layout.tasks(name)), *settings))
-        for name in config.tasks.policy_panels
-    }
+    found: dict[str, float] = {}
+    for name in config.tasks.policy_panels:
+        tasks = read_tasks(layout.tasks(name))
+        played, lost = without_crashed(f"bootstrap: {name}", play_panel(worker, tasks, *settings))
+        found |= {name: success_rate(successes(tasks, played))} | _lost(name, lost)
+    return found
+
+
+def _lost(panel: str, crashed: int) -> dict[str, float]:
+    """The number of a panel's episodes that crashed, for bootstrap.json; nothing where none did."""
+    return {f"crashed/{panel}": float(crashed)} if crashed else {}
