@@ -63,9 +63,16 @@ def test_every_setting_composes_and_validates_under_the_names_of_its_environment
 
 @pytest.mark.parametrize("scale", ["default", "study"])
 def test_the_downloaded_set_is_asked_for_no_more_games_than_it_has(scale):
-    """140 and 134 (envs/alfworld/README.md); the generated games have no such end."""
-    tasks = parse(compose.compose(["env=alfworld_data", f"scale={scale}"], ROOT)).tasks
+    """3,553, 140 and 134 (envs/alfworld/README.md); the generated games have no such end.
+
+    The base models and the cooled base have games of the training split that no arm trains on.
+    """
+    config = parse(compose.compose(["env=alfworld_data", f"scale={scale}"], ROOT))
+    tasks, taught, cooling = config.tasks, config.bootstrap, config.evaluate.cooling
     assert (tasks.drawn["in_domain"], tasks.drawn["out_of_domain"]) == (140, 134)
+    practice = max(taught.policy.episodes, taught.reward.episodes, taught.adapter.episodes)
+    assert tasks.train + practice + cooling.tasks <= 3553
+    assert config.env["engine"] == "fast"
 
 
 @pytest.mark.parametrize("env", ["alfworld_data", "alfworld"])
