@@ -9,7 +9,7 @@ from typing import Any
 
 from envs.alfworld import files
 from envs.alfworld.engines.fast import FastEnvironment
-from envs.alfworld.engines.textworld_engine import TextworldEnvironment, require_textworld
+from envs.alfworld.engines.textworld_engine import MOST_OPEN, TextworldEnvironment, require_textworld
 from envs.alfworld.files import data_root, load_tasks
 from envs.alfworld.games.alfred import TASK_TYPES
 from envs.alfworld.games.game import Game
@@ -31,7 +31,8 @@ from rlanything.core.types import Direction, InvalidProposal, Observation, Task
 class AlfworldFamily:
     """Household text games. The arguments are what experiments/env/alfworld.yaml declares.
 
-    engine: `fast` (pure Python, the same text and commands) or `textworld` (the real engine, extra `alfworld`).
+    engine: `fast` (pure Python, the same text and commands) or `textworld` (the real engine, extra `alfworld`). Of the
+        real one `MOST_OPEN` episodes are open at a time (`Limited`).
     data: folder of the downloaded set (variables are expanded), or None for generated games.
     on_bad_file: for games of that set that cannot be played: `refuse` to start, or `skip` them.
     task_types, levels: names, or names with shares, of the generated tasks; with `data`, task_types selects games.
@@ -77,6 +78,7 @@ class AlfworldFamily:
         self._on_bad_file = one_of("on_bad_file", on_bad_file, ("refuse", "skip"))
         if self.engine == "textworld":
             require_textworld()
+            self.most_open = MOST_OPEN
         types = shares("task_types", task_types, tuple(TASK_TYPES))
         self._held_out = some("held_out", held_out, tuple(types))
         self._near = Mixture(

@@ -27,6 +27,9 @@ from rlanything.core.types import Observation, StepResult, Task
 
 WORKER = (sys.executable, "-m", textworld_worker.__name__)
 PLACEHOLDER = "UNKNOWN GOAL"
+MOST_OPEN = 64
+"""Episodes that are open at a time. Each has a child process of some 70 MB and three open files. Many systems allow a
+process 1024 of these."""
 _ROOT = Path(__file__).resolve().parents[3]
 
 

@@ -20,7 +20,12 @@ from pathlib import Path
 import pytest
 
 from envs.alfworld.engines.fast import FastEnvironment
-from envs.alfworld.engines.textworld_engine import WORKER, EngineCrashedError, TextworldEnvironment
+from envs.alfworld.engines.textworld_engine import (
+    MOST_OPEN,
+    WORKER,
+    EngineCrashedError,
+    TextworldEnvironment,
+)
 from envs.alfworld.family import AlfworldFamily
 from envs.alfworld.files import data_root, load_tasks, write_game
 from envs.alfworld.games.alfred import TASK_TYPES
@@ -29,7 +34,7 @@ from envs.alfworld.games.pddl import problem_pddl
 from envs.alfworld.play.world import compile_world
 from envs.alfworld.tasks.sampling import task_of
 from envs.alfworld.teacher.oracle import Oracle
-from rlanything.core.protocols import Environment
+from rlanything.core.protocols import Environment, Limited
 from rlanything.core.types import Task
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
@@ -133,6 +138,17 @@ def test_unplayable_games_never_reach_the_child(tasks: list[Task]) -> None:
 def test_the_missing_extra_is_named() -> None:
     with pytest.raises(ValueError, match=r"pip install 'rlanything\[alfworld\]'"):
         AlfworldFamily(engine="textworld")
+
+
+def test_only_so_many_episodes_of_the_real_engine_are_open_together(
+    monkeypatch: pytest.MonkeyPatch, family: AlfworldFamily
+) -> None:
+    """Each is a process with open files. A panel with more goes in parts (`tests/loop/test_rollout.py`)."""
+    monkeypatch.setattr("envs.alfworld.family.require_textworld", lambda: None)
+    real: object = AlfworldFamily(engine="textworld")
+    assert isinstance(real, Limited)
+    assert real.most_open == MOST_OPEN <= 1024 / 3 / 4
+    assert not isinstance(family, Limited)
 
 
 def compare(task: Task, real: Environment, fast: FastEnvironment, seed: int, oracle_share: float) -> int:
