@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.alfworld import files
+from envs.alfworld.engines.children import Idle
 from envs.alfworld.engines.fast import FastEnvironment
 from envs.alfworld.engines.textworld_engine import MOST_OPEN, TextworldEnvironment, require_textworld
 from envs.alfworld.files import data_root, load_tasks
@@ -79,6 +80,7 @@ class AlfworldFamily:
         if self.engine == "textworld":
             require_textworld()
             self.most_open = MOST_OPEN
+            self._idle = Idle()
         types = shares("task_types", task_types, tuple(TASK_TYPES))
         self._held_out = some("held_out", held_out, tuple(types))
         self._near = Mixture(
@@ -137,7 +139,9 @@ class AlfworldFamily:
 
     def environment(self) -> Environment:
         """A new environment with the chosen engine."""
-        return FastEnvironment() if self.engine == "fast" else TextworldEnvironment(self.timeout)
+        if self.engine == "fast":
+            return FastEnvironment()
+        return TextworldEnvironment(self.timeout, idle=self._idle)
 
     def validate(self, task: Task) -> str:
         """Why `task` must not be tried, in one sentence, or ''."""

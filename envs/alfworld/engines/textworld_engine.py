@@ -12,13 +12,13 @@ import os
 import selectors
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from envs.alfworld.engines import textworld_worker
+from envs.alfworld.engines.children import Child, Idle
 from envs.alfworld.games.game import Game, GameError
 from envs.alfworld.games.pddl import problem_pddl
 from envs.alfworld.play.validate import why_unplayable
@@ -49,13 +49,18 @@ def require_textworld() -> None:
 
 
 class TextworldEnvironment:
-    """Plays tasks with ALFWorld's own code. `timeout`: seconds for one answer, including the load of a game."""
+    """Plays tasks with ALFWorld's own code.
 
-    def __init__(self, timeout: float, command: Sequence[str] = WORKER) -> None:
+    timeout: seconds for one answer, including the start of a child and the load of a game. idle: where children wait
+    between episodes; None: a child ends with `close`.
+    """
+
+    def __init__(self, timeout: float, command: Sequence[str] = WORKER, idle: Idle | None = None) -> None:
         self._timeout = timeout
         self._command = tuple(command)
-        self._child: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes] | None = None
+        self._idle = idle
+        self._child: Child | None = None
+        self._waiting = False
         self._done = True
 
     def reset(self, task: Task, seed: int) -> Observation:
@@ -64,6 +69,8 @@ class TextworldEnvironment:
         if reason := why_unplayable(game):
             raise GameError(reason)
         answer = self._ask({"problem": problem_pddl(game, "game")})
+        assert self._child is not None
+        self._child.games += 1
         self._done = False
         # The instruction never reaches the grammar, whose text the engine evaluates as Python.
         return Observation(answer["text"].replace(PLACEHOLDER, task.instruction, 1), tuple(answer["actions"]))
@@ -77,43 +84,39 @@ class TextworldEnvironment:
         return StepResult(Observation(answer["text"], tuple(answer["actions"])), self._done, self._done)
 
     def close(self) -> None:
-        """End the child process."""
+        """The episode is over. Its child waits for the next one, or ends where it owes an answer."""
         self._done = True
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            for stream in (self._child.stdin, self._child.stdout, self._errors):
-                if stream is not None:
-                    stream.close()
-            self._child = None
+        child, self._child = self._child, None
+        if child is None:
+            return
+        if self._idle is None or self._waiting:
+            child.end()
+        else:
+            self._idle.give(child)
 
     def _ask(self, request: dict[str, str]) -> dict[str, Any]:
         """Send a request and wait for its answer. Any failure ends the child."""
         child, deadline = self._started(), time.monotonic() + self._timeout
+        self._waiting = True  # until the answer is read: a child that owes one must not have another episode
         try:
-            self._send(child, json.dumps(request).encode() + b"\n", deadline)
-            answer = json.loads(self._line(child, deadline))
+            self._send(child.process, json.dumps(request).encode() + b"\n", deadline)
+            answer = json.loads(self._line(child.process, deadline))
         except (BrokenPipeError, EOFError, json.JSONDecodeError) as error:
-            raise EngineCrashedError(self._end_child(f"{type(error).__name__} {error}")) from error
+            raise EngineCrashedError(self._end_child(child, f"{type(error).__name__} {error}")) from error
         except TimeoutError:
             self.close()
             raise
         if "error" in answer:
-            raise EngineCrashedError(self._end_child(answer["error"]))
+            raise EngineCrashedError(self._end_child(child, answer["error"]))
+        self._waiting = False
         return dict(answer)
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Child:
         if self._child is None:
-            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+            self._child = self._idle.take() if self._idle is not None else None
+        if self._child is None:
             paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-            self._child = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                bufsize=0,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            )
+            self._child = Child(self._command, {**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
         return self._child
 
     def _send(self, child: subprocess.Popen[bytes], data: bytes, deadline: float) -> None:
@@ -144,10 +147,8 @@ class TextworldEnvironment:
                 received += chunk
         return received
 
-    def _end_child(self, what: str) -> str:
+    def _end_child(self, child: Child, what: str) -> str:
         """End the child; returns `what` with the last line of its standard error."""
-        assert self._errors is not None
-        self._errors.seek(0)
-        written = self._errors.read().decode(errors="replace").strip().splitlines()
+        written = child.last_error()
         self.close()
-        return f"{what}: {written[-1]}" if written else what
+        return f"{what}: {written}" if written else what

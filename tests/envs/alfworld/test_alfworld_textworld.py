@@ -7,6 +7,7 @@ downloaded games.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from envs.alfworld.engines import children
+from envs.alfworld.engines.children import Idle
 from envs.alfworld.engines.fast import FastEnvironment
 from envs.alfworld.engines.textworld_engine import (
     MOST_OPEN,
@@ -140,6 +143,74 @@ def test_the_missing_extra_is_named() -> None:
         AlfworldFamily(engine="textworld")
 
 
+ECHO = """
+import os
+for line in sys.stdin:
+    print(json.dumps({"text": str(os.getpid()), "actions": ["look"], "done": False}), flush=True)
+    if "slow" in line: break
+time.sleep(60)
+"""
+
+
+def test_a_child_plays_the_next_episode_too(tasks: list[Task], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two episodes that are open together have two; one that has played enough ends."""
+    idle = Idle()
+    together = [TextworldEnvironment(20.0, child(ECHO), idle) for _ in range(2)]
+    first = {environment.reset(tasks[0], 0).text for environment in together}
+    for environment in together:
+        environment.close()
+    again = [TextworldEnvironment(20.0, child(ECHO), idle) for _ in range(2)]
+    assert {environment.reset(tasks[1], 0).text for environment in again} == first
+    assert len(first) == 2
+    monkeypatch.setattr(children, "MOST_GAMES", 2)
+    for environment in again:
+        environment.close()
+    assert idle.take() is None
+
+
+def interrupt(*_: object) -> bytes:
+    raise KeyboardInterrupt
+
+
+def test_a_child_that_owes_an_answer_or_has_died_plays_no_other_episode(
+    tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = Idle()
+    late = TextworldEnvironment(20.0, child(ECHO), idle)
+    late.reset(tasks[0], 0)
+    late.step("slow")
+    late._timeout = 0.3
+    with pytest.raises(TimeoutError):
+        late.step("look")
+    interrupted = TextworldEnvironment(20.0, child(ECHO), idle)
+    interrupted.reset(tasks[0], 0)
+    monkeypatch.setattr(interrupted, "_line", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.step("look")
+    for environment in (late, interrupted):
+        environment.close()
+    assert idle.take() is None
+    dead = TextworldEnvironment(20.0, child(ECHO), idle)
+    dead.reset(tasks[0], 0)
+    dead.close()
+    (waiting,) = idle._children
+    waiting.process.kill()
+    waiting.process.wait()
+    assert idle.take() is None
+
+
+def test_children_that_wait_end_with_their_family(tasks: list[Task]) -> None:
+    idle = Idle()
+    environment = TextworldEnvironment(20.0, child(ECHO), idle)
+    environment.reset(tasks[0], 0)
+    environment.close()
+    (waiting,) = idle._children
+    assert waiting.process.poll() is None
+    del idle, environment
+    gc.collect()
+    assert waiting.process.poll() is not None
+
+
 def test_only_so_many_episodes_of_the_real_engine_are_open_together(
     monkeypatch: pytest.MonkeyPatch, family: AlfworldFamily
 ) -> None:
@@ -186,6 +257,26 @@ def test_parity_on_fresh_games(games: int, record_property: pytest.RecordPropert
     real.close()
     record_property("parity", f"{len(tasks)} games, {steps} steps, 0 differences")
     print(f"\nparity: {len(tasks)} games, {steps} steps, 0 differences")
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_children_that_have_played_play_as_new_ones() -> None:
+    """Also after an episode that was cut off in its middle."""
+    real, tasks = AlfworldFamily(engine="textworld"), AlfworldFamily().make("train", 6, 41)
+    for pair in (tasks[:2], tasks[2:4], tasks[4:], tasks[:2]):
+        playing = [(task, real.environment(), FastEnvironment()) for task in pair]
+        for task, slow, fast in playing:
+            assert slow.reset(task, 0) == fast.reset(task, 0)
+        for turn in range(4):
+            for _, slow, fast in playing:
+                actions = fast.step("look").observation.actions
+                slow.step("look")
+                assert slow.step(actions[turn]) == fast.step(actions[turn])
+        for _, slow, _ in playing:
+            slow.close()
+    assert len(real._idle._children) == 2
+    assert sorted(waiting.games for waiting in real._idle._children) == [4, 4]
 
 
 @pytest.mark.long
