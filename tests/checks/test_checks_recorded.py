@@ -21,6 +21,7 @@ TABLES = (
         "weak_reward",
         "weak_reward_faster",
         "weak_reward_spread",
+        "strong_reward_faster",
         "rewriting",
     ),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
