@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Self
 
 from rlanything.core.errors import UserError
@@ -84,6 +85,11 @@ class Problem:
             raise ProblemError(f"time_s: {self.time_s} is not above 0 and at most {MOST_SECONDS:g}")
         if not 0 < self.memory_mb <= MOST_MEGABYTES:
             raise ProblemError(f"memory_mb: {self.memory_mb} is not from 1 to {MOST_MEGABYTES}")
+
+    @cached_property
+    def longest_output(self) -> int:
+        """Bytes of the longest expected output."""
+        return max(len(case.output.encode("utf-8", "surrogatepass")) for case in self.cases)
 
     @property
     def payload(self) -> dict[str, Json]:

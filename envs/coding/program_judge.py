@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from envs.coding.problem import Case, Comparison, Problem
-from envs.coding.programs import job_of
+from envs.coding.programs import job_of, output_kb
 from envs.coding.sandbox import JobResult, Outcome, Sandbox, Status
 
 KEPT = 8192
@@ -30,11 +30,13 @@ class Key:
     compare: Comparison
     time_s: float
     memory_mb: int
+    output_kb: int
 
     @classmethod
     def of(cls, problem: Problem, program: str) -> Key:
         """The key of a program that answers a problem."""
-        return cls(program, problem.function, problem.compare, problem.time_s, problem.memory_mb)
+        limits = problem.time_s, problem.memory_mb, output_kb(problem)
+        return cls(program, problem.function, problem.compare, *limits)
 
 
 class ProgramJudge:

@@ -34,6 +34,8 @@ ENTRY = "entry_point_of_tests"
 """The name that tests call. The star imports define names, such as `add`, that a problem's function may have."""
 LEAST_MB = 64
 """Below this no interpreter starts."""
+ROOM = 4
+"""How many times the expected output a program may write. A right one may need three times: JSON escapes letters."""
 
 
 def program_of(problem: Problem, answer: str) -> str:
@@ -54,15 +56,24 @@ def program_of(problem: Problem, answer: str) -> str:
 def job_of(
     problem: Problem, program: str, cases: Sequence[Case], limits: Limits, *, stop_at_failure: bool = False
 ) -> Job:
-    """A program and tests as a job. `limits`: the sandbox's; a problem may lower its memory limit, not raise it."""
+    """A program and tests as a job.
+
+    limits: the sandbox's. A problem may lower its memory limit, not raise it, and raises that of outputs to its need.
+    """
     own = replace(
         limits,
         cpu_s=problem.time_s,
         wall_s=limits.wall_s * problem.time_s / limits.cpu_s,
         memory_mb=max(LEAST_MB, min(problem.memory_mb, limits.memory_mb)),
+        output_kb=max(limits.output_kb, output_kb(problem)),
     )
     tests = [_test(problem, case) for case in cases]
     return Job(program, tests, own, COMPARE[problem.compare], stop_at_failure)
+
+
+def output_kb(problem: Problem) -> int:
+    """kB that a program may write, at least the sandbox's default. The same for all tests of the problem."""
+    return max(Limits.output_kb, -(-ROOM * problem.longest_output // 1024))
 
 
 def row(result: JobResult) -> Row:
