@@ -41,8 +41,10 @@ class CodingFamily:
     """Programming problems: a generated world, or files. The arguments are what experiments/env/coding.yaml declares.
 
     problems: None for the generated world, or sets of problems by names of your own, each with its file: the splits.
-    form: the format of these files: `livebench`, `livecodebench`, `codecontests` or `reference`.
-    max_difficulty: only for `codecontests`: problems with a larger number of difficulty are left out; None: none.
+    form: the format of these files (`livebench`, `livecodebench`, `codecontests` or `reference`), or a mapping from
+        the names of all sets to formats.
+    max_difficulty: only for sets in `codecontests`: problems with a larger number of difficulty are left out; None:
+        none.
     on_bad_problem: what to do with records that cannot be read: `refuse` to start, or `skip` them.
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
@@ -64,7 +66,7 @@ class CodingFamily:
     def __init__(
         self,
         problems: Mapping[str, str] | None = None,
-        form: str = "livecodebench",
+        form: str | Mapping[str, str] = "livecodebench",
         on_bad_problem: str = "refuse",
         kinds: Sequence[str] | Mapping[str, float] = tuple(Kind),
         levels: Sequence[str] | Mapping[str, float] = ("easy", "medium", "hard"),
