@@ -28,6 +28,8 @@ PACKAGES = "/packages"
 FIRST_UID = 1_000_000_000
 DEVICES = ("null", "full", "random", "urandom")
 """Not zero: mapped and shared, it is memory that no process is charged for."""
+STREAMS = ("stdin", "stdout", "stderr")
+"""Programs open them by these names in /dev. They lead to a program's own descriptors 0, 1 and 2, as /dev/fd does."""
 ROOTS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_CHOWN")
 """What the watcher needs to drop root."""
 
@@ -85,6 +87,11 @@ class Bubblewrap:
             *(("--ro-bind", str(self._packages), PACKAGES) if self._packages else ()),
             *devices,
             *("--symlink", "/proc/self/fd", "/dev/fd"),
+            *(
+                word
+                for k, name in enumerate(STREAMS)
+                for word in ("--symlink", f"/proc/self/fd/{k}", f"/dev/{name}")
+            ),
             # Read-only: a program could choose in it how long it waits for a CPU (autogroup).
             *("--proc", "/proc", "--remount-ro", "/proc"),
             *("--size", disk, "--perms", "1777", "--tmpfs", WORK),
