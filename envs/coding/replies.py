@@ -19,7 +19,10 @@ from rlanything.core.types import InvalidProposal, Json
 LONGEST = 40_000
 """Characters of a reply that are read, from its end."""
 LONGEST_SHOWN = 100
-"""Most characters of an input or output of a test that is shown to a model."""
+"""Most characters of an input or output of a test that is shown to a model; longer ones are left out.
+
+Both are the reference code's (sample/llm_env_rollout.py). It also has a cut at 800, which comes after and never acts.
+"""
 BROKEN = 100
 """Broken JSON objects after which the search stops: each may cost a scan of the whole reply."""
 _OPENING = re.compile(r'\{\s{0,99}["}]')
