@@ -4,19 +4,23 @@
 A program of its own: run it with the Python that has OSWorld's `desktop_env`. It imports nothing of this project, so
 the file can be copied to another machine: `python osworld_bridge.py --provider_name docker --headless`. Every option
 but those under `own` is an argument of `DesktopEnv`. `python osworld_bridge.py --describe` prints the digest of the
-evaluators and ends, without a virtual machine.
+evaluators and ends, without a virtual machine. `--provider_name docker --fetch` fetches the image of a
+machine, and ends.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import inspect
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -33,6 +37,9 @@ NAMES = {"super": "win", "space": " "}
 """Keys that OSWorld's list has under another name."""
 OF_TASK = {"_set_task_info", "setup"}
 """Functions of OSWorld in which a task file is read and its set-up is performed."""
+TURN = 900
+"""Seconds that a machine of docker waits until those before it were started. OSWorld starts one after the other, all
+under one lock, and gives up after 10 seconds."""
 
 
 class Refused(Exception):
@@ -245,7 +252,7 @@ def options(arguments: list[str] | None) -> dict[str, Any]:
     made.add_argument("--snapshot_name", default=None)
     made.add_argument("--os_type", default="Ubuntu")
     made.add_argument("--client_password", default="")
-    made.add_argument("--cache_dir", default="cache", help="files that tasks download")
+    made.add_argument("--cache_dir", default="cache", help="folder for a folder of this program alone")
     made.add_argument("--screen_width", type=int, default=1920)
     made.add_argument("--screen_height", type=int, default=1080)
     made.add_argument("--headless", action="store_true")
@@ -259,17 +266,55 @@ def options(arguments: list[str] | None) -> dict[str, Any]:
         "--before_evaluation", type=float, default=20.0, help="seconds before the evaluator runs"
     )
     own.add_argument("--describe", action="store_true", help="print the digest of the evaluators, and end")
-    return vars(made.parse_args(arguments))
+    own.add_argument("--fetch", action="store_true", help="fetch the image of docker's machine, and end")
+    chosen = vars(made.parse_args(arguments))
+    if chosen["fetch"] and chosen["provider_name"] != "docker":
+        made.error("--fetch needs --provider_name docker")
+    return chosen
 
 
 def maker(chosen: dict[str, Any]) -> Callable[[bool], Any]:
-    """A function that makes a `DesktopEnv` from the options that its version knows."""
+    """A function that makes a `DesktopEnv` from the options that its version knows. Many may do so at the same time."""
     from desktop_env.desktop_env import DesktopEnv
 
     known = inspect.signature(DesktopEnv.__init__).parameters
     given = {name: value for name, value in chosen.items() if name in known and value is not None}
     given["screen_size"] = (chosen["screen_width"], chosen["screen_height"])
-    return lambda tree: DesktopEnv(action_space="computer_13", require_a11y_tree=tree, **given)
+
+    def make(tree: bool) -> Any:
+        if chosen["provider_name"] == "docker":
+            with contextlib.suppress(ImportError):  # a version without the module, which may not need it
+                wait_longer()
+            with contextlib.suppress(ImportError):
+                fetch(chosen)
+        return DesktopEnv(action_space="computer_13", require_a11y_tree=tree, **given)
+
+    return make
+
+
+def wait_longer() -> None:
+    """Let a machine of docker wait for its turn, where this version of OSWorld has turns. Raises `ImportError`."""
+    import desktop_env.providers.docker.provider as provider
+
+    if hasattr(provider, "LOCK_TIMEOUT"):
+        provider.LOCK_TIMEOUT = max(provider.LOCK_TIMEOUT, TURN)
+
+
+def fetch(chosen: dict[str, Any]) -> None:
+    """Have the image of docker's machine in the folder that OSWorld keeps it in. Raises `ImportError`.
+
+    One program fetches and the others wait: all would add to the same file, and OSWorld takes an image that another
+    program is still unpacking for a whole one.
+    """
+    if chosen["path_to_vm"]:
+        return
+    import desktop_env.providers.docker.manager as manager
+    from filelock import FileLock  # which docker's provider needs too
+
+    folder = Path(getattr(manager, "VMS_DIR", "docker_vm_data"))
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "fetch.lock"):
+        manager.DockerVMManager().get_vm_path(os_type=chosen["os_type"], region=chosen["region"])
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -278,10 +323,17 @@ def main(arguments: list[str] | None = None) -> None:
     # OSWorld and what it imports print to standard output, also when they are imported. It belongs to the protocol.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    if chosen["fetch"]:
+        fetch(chosen)
+        return
     facts = {**describe(), "provider": chosen["provider_name"]}
     if chosen["describe"]:
         print(json.dumps(facts, indent=1), file=out, flush=True)
         return
+    # OSWorld writes the results of a task into a folder with the task's name, and its evaluators read them there. Other
+    # programs have rollouts of the same task.
+    os.makedirs(chosen["cache_dir"], exist_ok=True)
+    chosen["cache_dir"] = tempfile.mkdtemp(prefix="world-", dir=chosen["cache_dir"])
     server = Server(maker(chosen), facts, chosen)
     try:
         for line in sys.stdin.buffer:
@@ -292,6 +344,7 @@ def main(arguments: list[str] | None = None) -> None:
             out.write(json.dumps(server.answer(request)) + "\n")
             out.flush()
     finally:
+        shutil.rmtree(chosen["cache_dir"], ignore_errors=True)  # first: a machine may take too long to stop
         server.close()
 
 

@@ -10,6 +10,7 @@ import importlib.machinery
 import json
 import runpy
 import sys
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -86,9 +87,12 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Machine)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
 import desktop_env.desktop_env as real  # noqa: E402
+from desktop_env.providers.docker import manager  # noqa: E402
 
 provider = MagicMock()
 provider.get_ip_address.return_value = f"127.0.0.1:{server.server_port}:9222:8006:8080"
+manager.VMS_DIR = tempfile.mkdtemp()
+manager._download_vm = lambda folder: Path(folder, "Ubuntu.qcow2").touch()
 real.create_vm_manager_and_provider = lambda *_args, **_more: (MagicMock(), provider)
 real.metrics.typed = lambda result: float(result == "done")
 real.getters.get_stub = lambda _env, config: config["value"]

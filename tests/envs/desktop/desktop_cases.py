@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 from envs.desktop.bridge import osworld_bridge
@@ -23,6 +24,7 @@ RUN = (
 BRIDGE = (
     sys.executable, "-c", RUN, str(STUB), str(osworld_bridge.__file__), "--provider_name", "docker", "--pause", "0",
     "--settle", "0", "--before_evaluation", "0", "--screen_width", str(SCREEN[0]), "--screen_height", str(SCREEN[1]),
+    "--cache_dir", tempfile.gettempdir(),
 )  # fmt: skip
 TYPED = {"func": "typed", "expected": "a<b"}
 """An evaluator of the stand-in: whether this was typed."""

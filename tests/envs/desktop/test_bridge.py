@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from desktop_cases import BRIDGE, SCREEN, STUB, TYPED, content, settings
@@ -126,6 +127,21 @@ def test_a_world_that_fails_says_so_and_is_not_used_again(task, message):
     assert (fresh is world) is (not world.broken)
     fresh.reset(content("t", TYPED), 0)
     fresh.close()
+
+
+def test_worlds_that_evaluate_the_same_task_at_the_same_time_have_a_folder_each(tmp_path):
+    meeting, cache = tmp_path / "meeting", tmp_path / "cache"
+    meeting.mkdir()
+    worlds = [World(settings((*BRIDGE, "--cache_dir", str(cache)))) for _ in range(3)]
+    for place, world in enumerate(worlds):
+        world.reset(content("t", {"func": "fetched", "meeting": str(meeting), "count": 3}), 0)
+        world.step([typing(f"result {place}")])
+    with ThreadPoolExecutor() as threads:
+        assert list(threads.map(World.evaluate, worlds)) == [1.0, 1.0, 1.0]
+    assert len(list(cache.glob("world-*/t/result.txt"))) == 3
+    for world in worlds:
+        world.close()
+    assert list(cache.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 import struct
 import sys
+import time
 import zlib
+from pathlib import Path
 
 print("OSWorld prints when it is imported")
 
@@ -61,6 +63,7 @@ class DesktopEnv:
     ):
         assert action_space == "computer_13"
         assert snapshot_name == "init_state"
+        self.cache_dir_base = Path(cache_dir)
         self.screen_size, self.require_a11y_tree = screen_size, require_a11y_tree
         self.typed, self.action_history = "", []
         self.setup_controller, self.is_environment_used = SetupController(), False
@@ -80,9 +83,10 @@ class DesktopEnv:
 
     def _set_task_info(self, task_config):
         self.config = task_config["config"]
-        {"raise": 0, "nan": 0, "infeasible": 0, "typed": 0, "unreachable": 0, "swallowed": 0, "reverted": 0}[
-            task_config["evaluator"]["func"]
-        ]
+        known = "raise", "nan", "infeasible", "typed", "unreachable", "swallowed", "reverted", "fetched"
+        dict.fromkeys(known)[task_config["evaluator"]["func"]]
+        self.cache_dir = self.cache_dir_base / task_config["id"]
+        self.cache_dir.mkdir(parents=True, exist_ok=True)
 
     def step(self, action, pause=2):
         self.action_history.append(action)
@@ -107,6 +111,8 @@ class DesktopEnv:
         if kind == "swallowed":
             self.task["config"] = "blind"
             return 0
+        if kind == "fetched":
+            return int(self._fetched() == self.typed)
         if kind == "reverted":
             return int(self.reverted)
         if kind == "infeasible":
@@ -114,6 +120,16 @@ class DesktopEnv:
         if self.action_history and self.action_history[-1] == "FAIL":
             return 0
         return int(self.typed == self.task["evaluator"]["expected"])
+
+    def _fetched(self):
+        """The result, by way of a file in `cache_dir`, read when each of `count` machines has written its own."""
+        (self.cache_dir / "result.txt").write_text(self.typed)
+        meeting = Path(self.task["evaluator"]["meeting"])
+        (meeting / self.typed).touch()
+        until = time.monotonic() + 20
+        while len(list(meeting.iterdir())) < self.task["evaluator"]["count"] and time.monotonic() < until:
+            time.sleep(0.01)
+        return (self.cache_dir / "result.txt").read_text()
 
     def close(self):
         print("closed", file=sys.stderr)
