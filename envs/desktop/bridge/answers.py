@@ -27,6 +27,10 @@ class WorldError(EnvironmentFailure):
     """A world failed, or said what it must not say. The episode that asked gets the status `env_error`."""
 
 
+class WorldEnded(WorldError):
+    """A world has ended."""
+
+
 class WorldTimeout(EnvironmentFailure, TimeoutError):
     """A world did not answer in time. The episode that asked gets the status `timeout`."""
 

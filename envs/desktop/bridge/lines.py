@@ -14,7 +14,7 @@ from typing import IO
 
 import psutil
 
-from envs.desktop.bridge.answers import LONGEST_LINE, WorldError, WorldTimeout
+from envs.desktop.bridge.answers import LONGEST_LINE, WorldEnded, WorldError, WorldTimeout
 from rlanything.core.errors import MachineError
 from rlanything.core.printable import one_line
 
@@ -53,7 +53,7 @@ class Lines:
         except TimeoutError:
             raise WorldTimeout(f"the world did not answer within {limit:g} s{self.last_words()}") from None
         except OSError as error:
-            raise WorldError(f"the world is gone ({error.strerror}){self.last_words()}") from None
+            raise WorldEnded(f"the world is gone ({error.strerror}){self.last_words()}") from None
 
     def close(self, patience: float) -> None:
         """End the command: its input ends, and after `patience` seconds it is killed. So is all that it started."""
@@ -97,7 +97,7 @@ class Lines:
             with contextlib.suppress(BlockingIOError):
                 data = os.read(self._from, CHUNK)
                 if not data:
-                    raise WorldError(f"the world ended{self.last_words()}")
+                    raise WorldEnded(f"the world ended{self.last_words()}")
                 self._read += data
         line = bytes(self._read[:end])
         del self._read[: end + 1]

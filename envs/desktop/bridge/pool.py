@@ -8,8 +8,9 @@ import os
 import threading
 from collections.abc import Callable
 
-from envs.desktop.bridge.answers import WorldError, WorldTimeout
+from envs.desktop.bridge.answers import WorldEnded, WorldError, WorldTimeout
 from envs.desktop.bridge.world import Settings, World
+from rlanything.core.errors import MachineError
 
 
 class Pool:
@@ -40,12 +41,18 @@ class Pool:
     def ready(self) -> None:
         """Start the first world, so that a command that cannot work is known before any episode.
 
-        Raises `MachineError`. That a world fails in another way is left to the episode that takes it.
+        Raises `MachineError`, also for one that ends before it says hello. That a world fails in another way is left to
+        the episode that takes it.
         """
-        if not self._tried:
-            self._tried = True
-            with contextlib.suppress(WorldError, WorldTimeout):
-                self.give_back(self.take())
+        if self._tried:
+            return
+        try:
+            self.give_back(self.take())
+        except WorldEnded as error:
+            raise MachineError(f"no world can be started: {error}") from None
+        except (WorldError, WorldTimeout):
+            pass
+        self._tried = True
 
     def take(self, *, fresh: bool = False) -> World:
         """A world that no other episode has. Raises as `World` does, and `WorldError` where all of them are taken.

@@ -149,6 +149,13 @@ def test_a_command_that_is_missing_is_named():
         Pool(settings(("no-such-world",)), 1).ready()
 
 
+def test_a_command_that_ends_before_it_says_hello_is_known_before_any_episode():
+    pool = Pool(settings((sys.executable, "-c", "import no_such_module")), 1)
+    for _ in range(2):
+        with pytest.raises(MachineError, match=r"no world can be started: .* it wrote: .*No module named"):
+            pool.ready()
+
+
 def test_the_pool_gives_no_more_worlds_than_there_are():
     pool = Pool(settings(), 1)
     world = pool.take()
