@@ -6,10 +6,12 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST_TEXT = 500
-"""Characters that one action may type."""
-MOST_FOREIGN = 100
-"""Different characters outside ASCII in what one action types: each needs a change of the keyboard."""
+LONGEST_TEXT = 2000
+"""Characters that one action may type. The prompts of the tool `computer_use` say so."""
+MOST_FOREIGN = 500
+"""Characters outside ASCII in what one action types: where they alternate, each may need a change of the keyboard."""
+MOST_DIFFERENT = 100
+"""Different characters outside ASCII in what one action types."""
 LARGEST = 5000
 """Largest coordinate or scroll distance, pixels."""
 MOST_KEYS = 8
@@ -69,8 +71,11 @@ def untypable(text: str) -> str:
     """
     if len(text) > LONGEST_TEXT:
         return f"at most {LONGEST_TEXT} characters can be typed at once."
-    if sum(not sign.isascii() for sign in set(text)) > MOST_FOREIGN:
-        return f"at most {MOST_FOREIGN} different characters outside ASCII can be typed at once."
+    foreign = [sign for sign in text if not sign.isascii()]
+    if len(foreign) > MOST_FOREIGN:
+        return f"at most {MOST_FOREIGN} characters outside ASCII can be typed at once."
+    if len(set(foreign)) > MOST_DIFFERENT:
+        return f"at most {MOST_DIFFERENT} different characters outside ASCII can be typed at once."
     for sign in text:
         if "\ud800" <= sign <= "\udfff":
             return "a text must not hold half of a surrogate pair."

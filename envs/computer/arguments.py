@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from envs.computer.actions import MOST_KEYS, untypable
 from envs.computer.keyboard import Keyboard
 from rlanything.core.errors import ModelOutputError
@@ -16,6 +18,13 @@ def number(value: object, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise Wrong(f"{name} must be a number from {low:g} to {high:g}.")
     return value
+
+
+def clamped(value: object, name: str, low: float, high: float) -> float:
+    """A number, and what lies outside of these limits as the nearest of them. Raises `Wrong`, also for NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf <= value <= math.inf:
+        raise Wrong(f"{name} must be a number.")
+    return min(max(value, low), high)
 
 
 def text(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from envs.computer import arguments
 from envs.computer.actions import LARGEST, LONGEST_WAIT, WAIT, Action, Refusal
 from envs.computer.arguments import Wrong
-from envs.computer.keyboard import Keyboard
+from envs.computer.keyboard import Keyboard, together
 from envs.computer.tool_calls import NOTCH
 
 NAME = "computer_use"
@@ -66,25 +66,26 @@ def _type(given: Arguments, _computer: Computer) -> Action:
 
 
 def _keys(given: Arguments, computer: Computer) -> Action:
-    # Qwen's keys may have spaces around their names.
+    # Qwen's keys may have spaces around their names, and one name may be `ctrl+s`.
     value = given.get("keys")
-    names = [
-        one.strip() if isinstance(one, str) else one
-        for one in (value if isinstance(value, list) else [value])
-    ]
+    names = value if isinstance(value, list) else [value]
+    if len(names) == 1 and isinstance(names[0], str):
+        names = together(names[0])
+    names = [one.strip() if isinstance(one, str) else one for one in names]
     known = arguments.keys(names, "keys", computer.keyboard)
     return Action("chord" if len(known) > 1 else "press", keys=known)
 
 
 def _scroll(given: Arguments, computer: Computer, sideways: bool = False) -> Action:
-    # Qwen's `pixels` are notches, up above 0, as the authors' release takes them.
-    notches = round(arguments.number(given.get("pixels"), "pixels", -LARGEST // NOTCH, LARGEST // NOTCH))
+    # Qwen's `pixels` are notches, up above 0, as the authors' release takes them. It has no limit for them.
+    most = LARGEST // NOTCH
+    notches = round(arguments.clamped(given.get("pixels"), "pixels", -most, most))
     moved: dict[str, Any] = {"dx": NOTCH * notches} if sideways else {"dy": -NOTCH * notches}
     return Action("scroll", **moved, **_place(given, computer))
 
 
 def _wait(given: Arguments, _computer: Computer) -> Action:
-    seconds = arguments.number(given.get("time", WAIT / 1000), "time", 0, LONGEST_WAIT / 1000)
+    seconds = arguments.clamped(given.get("time", WAIT / 1000), "time", 0, LONGEST_WAIT / 1000)
     return Action("wait", wait=int(1000 * seconds))
 
 

@@ -13,6 +13,17 @@ ALIASES = {
 """Other names of keys, among them those of pyautogui that OSWorld lists."""
 
 
+def together(names: str) -> list[str]:
+    """The names in `ctrl+s`, which are pressed together. A plus at the end is a key: `ctrl++`, and `+` alone.
+
+    `ctrl+S` is the key S: a capital letter would add shift.
+    """
+    if names == "+":
+        return [names]
+    said = [*names[:-2].split("+"), "+"] if names.endswith("++") and names != "++" else names.split("+")
+    return [name.lower() if name.isascii() else name for name in said] if len(said) > 1 else said
+
+
 @dataclass(frozen=True, slots=True)
 class Keyboard:
     """names: keys with a name; letters, digits and signs are keys too. notches: whether a wheel counts notches.

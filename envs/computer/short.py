@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envs.computer.actions import MOST_KEYS, WAIT, Action, Refusal, untypable
-from envs.computer.keyboard import PAGE, Keyboard
+from envs.computer.keyboard import PAGE, Keyboard, together
 
 FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
 _CLICKS = {"click": (0, 1), "double": (0, 2), "right": (2, 1)}
@@ -58,15 +58,10 @@ def _exact(text: str, keyboard: Keyboard) -> Action | Refusal:
 
 def _press(text: str, keyboard: Keyboard) -> Action | Refusal:
     verb, _, names = text.partition(" ")
-    said = [*names[:-2].split("+"), "+"] if names.endswith("++") and names != "++" else names.split("+")
-    said = ["+"] if names == "+" else said
-    keys = tuple(map(keyboard.key, said)) if verb.lower() == "press" and names else ()
+    keys = tuple(map(keyboard.key, together(names))) if verb.lower() == "press" and names else ()
     known = tuple(name for name in keys if name is not None)
     if keys and len(known) == len(keys) <= MOST_KEYS:
-        if len(known) > 1:
-            # `ctrl+S` is the key S: a capital letter would add shift.
-            return Action("chord", keys=tuple(name.lower() if name.isascii() else name for name in known))
-        return Action("press", keys=known)
+        return Action("chord" if len(known) > 1 else "press", keys=known)
     return Refusal(f"that is not an action. Actions are: {FORMS}.")
 
 

@@ -74,8 +74,8 @@ def test_what_is_held_is_let_go_before_the_next_episode(desktop, held):
 
 ODD = [
     *({"action_type": "TYPING", "text": text} for text in (
-        "a\0b", "half \ud83d", "a\x1b[2Jb", "\ufffe\uffff\U000e1fff", "e\u0301\u202e\u2028", "x" * 501, "漢" * 500,
-        "".join(chr(0x4E00 + place) for place in range(101)), "--help", "-", "",
+        "a\0b", "half \ud83d", "a\x1b[2Jb", "\ufffe\uffff\U000e1fff", "e\u0301\u202e\u2028", "x" * 2000, "x" * 2001,
+        "漢" * 500, "".join(chr(0x4E00 + place) for place in range(101)), "--help", "-", "",
     )),
     *({"action_type": "PRESS", "key": name} for name in ("\0", "\ud83d", "😀", "\U0010ffff", "+", "F13", "--", "")),
     {"action_type": "HOTKEY", "keys": ["ctrl", "😀"]},

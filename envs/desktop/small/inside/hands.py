@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT = os.environ["SCREEN"].split("x")
 SCREEN = (int(_WIDTH), int(_HEIGHT))
 """Width and height, pixels; the box says them."""
 LONGEST_TEXT = 2000
-"""Characters of one action. What agents type has fewer (`envs.computer.actions`)."""
+"""Characters of one action. What agents type has no more (`envs.computer.actions`)."""
 SHORT = 12
 """Characters of a text whose keys are pressed one by one, each when the one before has been taken."""
 KEYS = {
@@ -68,9 +68,9 @@ def act(action: dict[str, Any], keyboard: Keyboard, pressed: Pressed, settled: C
         raise Refused("the action is unknown")
 
 
-def xdo(*words: str) -> None:
-    """Run xdotool with these arguments. Raises where it fails or hangs."""
-    subprocess.run(["xdotool", *words], check=True, timeout=20, stdout=subprocess.DEVNULL)
+def xdo(*words: str, patience: float = 20.0) -> None:
+    """Run xdotool with these arguments. Raises where it fails, or has not ended after `patience` seconds."""
+    subprocess.run(["xdotool", *words], check=True, timeout=patience, stdout=subprocess.DEVNULL)
 
 
 def key(name: Any) -> str:
@@ -117,7 +117,7 @@ def _write(text: str) -> None:
     for line, breaks in re.findall("([^\n]*)(\n*)", text):
         words += ["type", "--args", "1", "--clearmodifiers", "--delay", "4", "--", line] if line else []
         words += ["key", "--delay", "4", *["Return"] * len(breaks)] if breaks else []
-    xdo(*words)
+    xdo(*words, patience=20 + len(text) / 100)  # 2,000 letters took 10 s on a busy machine
 
 
 def _scroll(notches: int, buttons: tuple[str, str]) -> None:
