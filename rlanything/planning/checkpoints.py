@@ -13,8 +13,9 @@ from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError, UserError
 from rlanything.core.printable import one_line
-from rlanything.engines.sources import is_local
+from rlanything.engines.sources import cached, is_local
 from rlanything.files.reader import read_object
+from rlanything.learn.trainable import why_untrainable
 from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
 
 NATIVE_TYPES = ("qwen2", "llama")
@@ -35,14 +36,17 @@ def roles(config: Config) -> Mapping[str, Checkpoint]:
 
 
 def check(config: Config, root: Path) -> None:
-    """Raise `ConfigError` for a folder that holds no checkpoint, or one that the engine cannot run.
+    """Raise `ConfigError` for a folder that holds no checkpoint, one that the engine cannot run, or no training can.
 
-    A name on the hub is not looked up. Neither is a checkpoint of `evaluate` that is not there yet: a training may make
-    it.
+    Of a name on the hub only what the cache of this machine has is looked at. A checkpoint of `evaluate` that is not
+    there yet is left out: a training may make it.
     """
     for role, source in roles(config).items():
+        key = f"model.{role}.path = {source.path}"
         if is_local(source, root):
-            _check_folder(f"model.{role}.path = {source.path}", root / source.path, config)
+            _check_folder(key, root / source.path, config)
+        elif role in _learning(config) and (file := cached(source.path, "config.json", source.revision)):
+            _check_trains(key, role, read_object(file), config)
     for key, source, role in _of_evaluation(config):
         file = root / source.path / "config.json"
         if is_local(source, root) and file.is_file():
@@ -91,13 +95,28 @@ def _check_folder(key: str, folder: Path, config: Config) -> None:
     if not file.is_file():
         raise ConfigError(f"{key}: no config.json there: not a checkpoint as `save_pretrained` writes it")
     found = read_object(file)
-    _check_sees(key, key.split(".")[1], found, config)
+    role = key.split(".")[1]
+    _check_sees(key, role, found, config)
+    _check_trains(key, role, found, config)
     kind = found.get("model_type")
     if config.engine[targets.TARGET] == NATIVE and kind not in NATIVE_TYPES:
         raise ConfigError(
             f"{key}: engine=native cannot run model_type {str(kind)[:40]!r}, only {' and '.join(NATIVE_TYPES)}; use "
             "engine=transformers"
         )
+
+
+def _learning(config: Config) -> set[str]:
+    """The roles whose models learn in any arm."""
+    judges = any(arm.train_reward and not config.judge_for(arm).is_oracle for arm in config.arms.values())
+    return {"policy", "reward"} if judges else {"policy"}
+
+
+def _check_trains(key: str, role: str, found: Mapping[str, Any], config: Config) -> None:
+    """Raise `ConfigError` for a checkpoint that is to learn, and cannot be trained here. found: its config.json."""
+    why = why_untrainable(found) if role in _learning(config) else ""
+    if why:
+        raise ConfigError(f"{key}: {why}")
 
 
 def _check_sees(key: str, role: str, found: Mapping[str, Any], config: Config) -> None:

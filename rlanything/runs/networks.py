@@ -13,6 +13,7 @@ from torch.nn import Module
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import Checkpoint, Config
+from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import checkpoint
 from rlanything.engines.lora.files import save_lora
@@ -20,6 +21,7 @@ from rlanything.engines.lora.injection import inject, take_over
 from rlanything.engines.lora.merging import has_lora, merge
 from rlanything.engines.lora.sharing import twin
 from rlanything.engines.placement import SHARDED, Role, dtype
+from rlanything.learn.trainable import why_untrainable
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.runs import build
 from rlanything.runs.layout import LORA, LoraCheckpoint
@@ -104,10 +106,12 @@ class Networks:
         sharded = config.train.strategy == SHARDED
         if name in config.learn.lora:
             whole, tokenizer = self._shared_frozen(_base(source), name)
+            _check_trainable(whole, source, name)
             network = self._low_rank(whole, name, source)
             sampled = self._low_rank(whole, name, source) if sharded else network
         else:
             network, tokenizer = build.load(config, source, self._root, Role.TRAINED, name)
+            _check_trainable(network, source, name)
             sampled = build.load(config, source, self._root, Role.FROZEN, name)[0] if sharded else network
             whole = sampled
         made = self._model(source, (network, sampled, whole), tokenizer, see)
@@ -149,6 +153,13 @@ class Networks:
         seen = see(source, sampled) if see else None
         chat = self._engines.enter_context(build.chat_model(self._config, sampled, tokenizer, seen))
         return Model(source, *networks, tokenizer, chat)
+
+
+def _check_trainable(network: PreTrainedModel, source: Checkpoint, name: str) -> None:
+    """Raise `ConfigError` for a model whose log-probs the trainer would not compute as the model does."""
+    why = why_untrainable(network.config.to_dict())
+    if why:
+        raise ConfigError(f"model.{name}.path = {_base(source).path}: {why}")
 
 
 def _base(source: Checkpoint) -> Checkpoint:

@@ -124,3 +124,42 @@ def test_the_local_scale_fits_the_card_that_its_page_names(capsys):
     assert "\n  fits: " in out
     (most,) = re.findall(r"\n  at most +([\d.]+ GB) ", out)
     assert f"at most {most} by `rlanything plan" in (ROOT / "docs" / "checkpoints.md").read_text()
+
+
+WINDOW = {"model_type": "mistral", "sliding_window": 4096, "max_position_embeddings": 32768}
+
+
+def test_an_architecture_that_cannot_be_trained_is_refused_where_it_is_to_learn(folder):
+    (folder / "config.json").write_text(json.dumps(WINDOW))
+    said = (
+        "its config.json has sliding_window = 4096, and no such model can be trained here, only sampled; "
+        "allowed: null, or at least max_position_embeddings, 32768"
+    )
+    assert refusal("scale=local", f"path={folder}") == f"model.policy.path = {folder}: {said}"
+    assert refusal("scale=local", "path=a/b", f"model.reward.path={folder}") == (
+        f"model.reward.path = {folder}: {said}"
+    )
+    found = checkpoints.warnings(configuration("scale=local", f"path={folder}"), ROOT)
+    assert found == [f"model.policy.path = {folder}: {said}"]  # as `config write` and `plan` say it
+
+
+def test_one_that_is_only_sampled_may_have_any_architecture(folder):
+    (folder / "config.json").write_text(json.dumps(WINDOW))
+    checkpoints.check(configuration("scale=local", "path=a/b", f"model.adapter.path={folder}"), ROOT)
+    config = configuration("scale=local", "path=a/b", f"model.reward.path={folder}")
+    still = {name: arm.model_copy(update={"train_reward": False}) for name, arm in config.arms.items()}
+    checkpoints.check(config.model_copy(update={"arms": still}), ROOT)
+
+
+def test_of_a_name_on_the_hub_the_cache_is_asked(folder, monkeypatch):
+    (folder / "config.json").write_text(json.dumps(WINDOW))
+    asked = []
+
+    def cached(*words):
+        asked.append(words)
+        return folder / "config.json"
+
+    monkeypatch.setattr(checkpoints, "cached", cached)
+    said = refusal("scale=local", "path=a/b", "model.policy.revision=c0ffee")
+    assert said.startswith("model.policy.path = a/b: its config.json has sliding_window = 4096")
+    assert asked == [("a/b", "config.json", "c0ffee")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 import torch
 from stage_cases import ROOT
+from transformers import MistralConfig, MistralForCausalLM
 
 from rlanything.config import Checkpoint, parse
 from rlanything.core.errors import ConfigError
@@ -16,6 +19,7 @@ from rlanything.learn.supervised import fresh_model
 from rlanything.planning import compose
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
+from rlanything.runs.networks import Networks
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 
@@ -148,3 +152,23 @@ def test_a_model_that_is_loaded_convolves_in_full_float32_on_a_gpu(data, saved):
         assert not torch.backends.cudnn.allow_tf32
     finally:
         torch.backends.cudnn.allow_tf32 = before
+
+
+@pytest.mark.parametrize("name", ["policy", "reward"])
+@pytest.mark.parametrize("lora", [None, {"rank": 2, "alpha": 4.0}], ids=["all weights", "lora"])
+def test_a_checkpoint_that_cannot_be_trained_is_refused_when_it_is_loaded_to_learn_and_not_to_sample(
+    data, saved, tmp_path, name, lora
+):
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    windowed = MistralForCausalLM(MistralConfig(vocab_size=512, num_key_value_heads=1, **sizes))
+    checkpoint.save(windowed, checkpoint.load(saved)[1], tmp_path)
+    section = {**data["learn"][name], "lora": lora}
+    engine = {"_target_": "rlanything.engines.transformers.TransformersEngine"}
+    config = parse({**data, "learn": {**data["learn"], name: section}, "engine": engine})
+    source = Checkpoint(path=str(tmp_path))
+    with ExitStack() as engines:
+        networks = Networks(config, ROOT, 0, engines)
+        said = rf"model\.{name}\.path = {tmp_path}: its config\.json has sliding_window = 4096, .*; allowed: null"
+        with pytest.raises(ConfigError, match=said):
+            networks.learning(source, name, lambda *_: None)
+        assert networks.still(source, name).network.config.sliding_window == 4096
