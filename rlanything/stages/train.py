@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Sequence
@@ -115,7 +116,12 @@ def _check_launch(config: Config, arm: str) -> None:
 
 
 def train_seed(data: dict[str, object], root: Path, origin: Origin, arm: str, seed: int) -> None:
-    """Train one seed in this process. data: the configuration as a plain mapping, which can be sent to a process."""
+    """Train one seed in this process. data: the configuration as a plain mapping, which can be sent to a process.
+
+    Its memory is free afterwards, on the GPU too: the next seed may be trained in the same process.
+    """
+    import torch
+
     from rlanything.config import parse
     from rlanything.runs.parts import RunId
     from rlanything.runs.seedrun import SeedRun
@@ -128,4 +134,6 @@ def train_seed(data: dict[str, object], root: Path, origin: Origin, arm: str, se
         say(f"{arm} seed {seed}: {text}")
 
     SeedRun(config, RunId(root, arm, seed, live), tell, origins.unchanged(config, root, arm, origin)).run()
+    gc.collect()  # Lightning's trainer and the module refer to each other
+    torch.cuda.empty_cache()  # nothing where no GPU was used
     tell(f"finished in {time.monotonic() - started:.0f} s")
