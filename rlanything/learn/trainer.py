@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.fabric.plugins.environments import (
+    ClusterEnvironment,
+    LightningEnvironment,
+    TorchElasticEnvironment,
+)
 from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
@@ -92,7 +97,8 @@ def make_trainer(
 ) -> Trainer:
     """A trainer without output of its own: the project reports progress itself.
 
-    Checkpoints and progress bars are off, unless a callback for them is among `callbacks`.
+    Checkpoints and progress bars are off, unless a callback for them is among `callbacks`. Processes are those that
+    torchrun started. Without it there is this one alone, also in a job of Slurm or MPI that has several.
     """
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
@@ -114,8 +120,13 @@ def make_trainer(
         enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
         enable_model_summary=False,
         num_sanity_val_steps=0,
-        plugins=[StateFile(), LoadedPrecision(config.precision)],
+        plugins=[StateFile(), LoadedPrecision(config.precision), _environment()],
     )
+
+
+def _environment() -> ClusterEnvironment:
+    """Who says which of several processes this is. Lightning would also ask Slurm, LSF and MPI."""
+    return TorchElasticEnvironment() if TorchElasticEnvironment.detect() else LightningEnvironment()
 
 
 def make_strategy(

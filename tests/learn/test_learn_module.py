@@ -359,3 +359,17 @@ def test_sums_in_a_fixed_order_are_switched_on_for_cuda_alone_and_put_back_also_
         assert torch.is_deterministic_algorithms_warn_only_enabled()
     finally:
         torch.set_deterministic_debug_mode("default")
+
+
+def test_a_job_of_slurm_with_several_tasks_changes_nothing_where_torchrun_did_not_start_the_process(
+    monkeypatch,
+):
+    for name, value in {"SLURM_JOB_NAME": "rla", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"}.items():
+        monkeypatch.setenv(name, value)
+    for strategy in ("auto", "fsdp"):
+        trainer = make_trainer(TrainConfig(iterations=1, strategy=strategy), 1)
+        assert (trainer.world_size, trainer.global_rank) == (1, 0)
+    started = {"TORCHELASTIC_RUN_ID": "one", "WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0"}
+    for name, value in (started | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}).items():
+        monkeypatch.setenv(name, value)
+    assert make_trainer(TrainConfig(iterations=1, strategy="ddp", devices=2), 1).world_size == 2
