@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
@@ -108,6 +108,29 @@ def from_first(value: Result) -> Result:
     values = [value]
     processes.broadcast_object_list(values)
     return values[0]
+
+
+def agree(place: Mapping[str, object]) -> None:
+    """Raise `MachineError`, in all processes of the run, unless all of them are at the same place.
+
+    place: what says which run it is and how far it has come. Work is divided by its position in a list, so processes at
+    different places would mix what they collect. All of them must call it.
+    """
+    if not divided():
+        return
+    import torch.distributed as processes
+
+    places: list[dict[str, object]] = [{} for _ in range(processes.get_world_size())]
+    processes.all_gather_object(places, dict(place))
+    for rank, other in enumerate(places):
+        if other != places[0]:
+            names = [name for name in other if other[name] != places[0].get(name)]
+            own, theirs = (", ".join(f"{n} = {p.get(n)}" for n in names) for p in (places[0], other))
+            raise MachineError(
+                f"the processes of this run are not at the same place: rank {rank} has {theirs}; rank 0 has {own}. All "
+                "of them must see the same project folder with the same configuration; several nodes need a file "
+                "system that they share. What is finished is kept: start all of them again"
+            )
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from rlanything.loop.critic import CRITICS
 from rlanything.loop.iteration import IterationResult
 from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
-from rlanything.loop.share import together
+from rlanything.loop.share import agree, together
 from rlanything.runs import build, timings, trackers
 from rlanything.runs.executors.ahead import PHASE as AHEAD
 from rlanything.runs.executors.ahead import Ahead
@@ -125,6 +125,7 @@ class SeedRun:
         """Collect the minibatches of one iteration. The last iteration only measures; its minibatches are empty."""
         self.timer.lap()
         self.timer.begin(self.state.iteration)
+        agree(self._place())
         for model in (self.parts.policy, self.parts.reward):
             with phase("weights"):
                 if model is not None:
@@ -145,6 +146,11 @@ class SeedRun:
         )
         self.metrics |= prepared
         return batches
+
+    def _place(self) -> dict[str, object]:
+        """Which run this is and where it stands, which all processes must agree on."""
+        run = "/".join(self.run_id.live.parts[-3:])  # its key, arm and seed
+        return {"run": run, "iteration": self.state.iteration, "buffer": self.state.buffer.digest[:16]}
 
     def _judged(self) -> IterationResult:
         """What the iteration collected. With `train.staleness` 1 the batch of the next one is begun meanwhile."""

@@ -21,7 +21,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.types import Direction, Status
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.rollout import Assignment, Sampling
-from rlanything.loop.share import shared, together
+from rlanything.loop.share import agree, shared, together
 from rlanything.rewards.step_votes.judge import Judge
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
@@ -135,3 +135,33 @@ def test_alone_the_work_is_done_in_order(work):
 def test_a_result_that_is_missing_is_an_error():
     with pytest.raises(ValueError, match="1 results for 2 items of work"):
         shared([1, 2], lambda part: list(part)[:1])
+
+
+def at_a_place(rank, world, folder, places):
+    """What a process of a launch does that has come to its place."""
+    processes.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+    try:
+        agree(places[rank])
+        said = "agreed"
+    except MachineError as error:
+        said = str(error)
+    (folder / f"{rank}").write_text(said)
+    processes.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("iterations", "found"),
+    [
+        ((2, 2, 2), "agreed"),
+        ((2, 0, 2), "rank 1 has iteration = 0; rank 0 has iteration = 2."),
+        ((2, 2, 0), "rank 2 has iteration = 0; rank 0 has iteration = 2."),
+    ],
+)
+def test_processes_that_are_not_at_the_same_place_end_and_say_which_one_differs(tmp_path, iterations, found):
+    places = [{"run": "key/full/seed-0", "iteration": k} for k in iterations]
+    start_processes(at_a_place, (3, tmp_path, places), nprocs=3, start_method="fork")
+    assert all(found in (tmp_path / f"{rank}").read_text() for rank in range(3))
+
+
+def test_one_process_agrees_with_itself():
+    agree({"iteration": 1})

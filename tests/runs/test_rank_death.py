@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from rlanything.core.errors import MachineError
 from rlanything.loop import share
+from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
 
 ARM = "full"
@@ -106,6 +108,35 @@ def test_a_killed_process_ends_the_run_with_its_error_and_the_next_start_goes_on
             process.kill()
     two_ranks(root, train, ARM)
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
+
+
+def blind(arm: str, killed_at: int | None) -> None:
+    """One of two processes. The first is killed before it publishes an iteration; the second one never finds any."""
+    publish = RunFolder.publish
+
+    def dying(folder: RunFolder, iteration: int, write: Callable[[Path], None]) -> None:
+        if iteration == killed_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        publish(folder, iteration, write)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "publish", dying)
+        if os.environ["RANK"] == "1":
+            patch.setattr(RunFolder, "usable", lambda *_: [])
+        train(arm)
+
+
+@pytest.mark.long
+@pytest.mark.integration
+def test_processes_that_go_on_from_different_iterations_end_before_anything_is_mixed(root, capfd):
+    with pytest.raises((ProcessExitedException, ProcessRaisedException)):
+        two_ranks(root, blind, ARM, 1)
+    assert published(root) == 1
+    capfd.readouterr()
+    with pytest.raises((ProcessExitedException, ProcessRaisedException)):
+        two_ranks(root, blind, ARM, None)
+    assert re.search(r"rank 1 has iteration = 0.*; rank 0 has iteration = 1", capfd.readouterr().err)
+    assert published(root) == 1
 
 
 @pytest.mark.slow
