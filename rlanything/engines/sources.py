@@ -82,7 +82,7 @@ def cached(name: str, file: str, revision: str | None) -> Path | None:
 
     Raises `ConfigError` for what cannot be a name on the hub.
     """
-    from transformers.utils.hub import try_to_load_from_cache  # its own client of the hub
+    from huggingface_hub import try_to_load_from_cache  # transformers reads its cache by the same function
 
     try:
         found = try_to_load_from_cache(name, file, revision=revision)
