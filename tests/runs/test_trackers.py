@@ -126,8 +126,7 @@ def of_tensorboard(folder: Path, logger: Any) -> float:
 
 
 def of_wandb(folder: Path, logger: Any) -> float:
-    """Its own program writes the file, also after `finish` returned. In it texts and numbers are as they were given."""
-    logger.experiment.finish()
+    """Its own program writes the file, also after the run was finished. In it texts and numbers are as given."""
     (kept,) = folder.rglob("offline-run-*/run-*.wandb")
     until = time.monotonic() + 120
     while not (found := re.search(rb'accuracy[^"0-9]+(\d\.\d+)', kept.read_bytes())):
