@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 from transformers.utils import logging
 
 from rlanything.core.errors import UserError
-from rlanything.engines.untrusted_load import NO_CODE, auto_class, why_unusable
+from rlanything.engines.untrusted_load import NO_CODE, PICKLES, WEIGHTS, auto_class, why_unusable
 
 
 class CheckpointError(UserError):
@@ -107,11 +107,10 @@ def _unusable(source: str | Path, problem: str) -> CheckpointError:
     return CheckpointError(f"{source}: cannot be loaded: {problem}")
 
 
-_PICKLES = "pytorch_model*.bin"
 _NEEDED = {
     "configuration": (("config.json",), "save the model with checkpoint.save or save_pretrained"),
     "weights": (
-        ("model*.safetensors", _PICKLES),
+        (WEIGHTS, PICKLES),
         "save the model with checkpoint.save, or pull the large files of the repository",
     ),
     "tokenizer": (
@@ -130,9 +129,9 @@ def _check_folder(folder: Path, allow_pickle: bool) -> None:
     for what, (patterns, advice) in _NEEDED.items():
         if not any(True for pattern in patterns for _ in folder.glob(pattern)):
             raise CheckpointError(f"{folder}: no {what} ({' or '.join(patterns)}); {advice}")
-    if not allow_pickle and not any(folder.glob("model*.safetensors")):
+    if not allow_pickle and not any(folder.glob(WEIGHTS)):
         raise CheckpointError(
-            f"{folder}: its weights are pickles ({_PICKLES}), and reading one can run code; save it as safetensors, or "
+            f"{folder}: its weights are pickles ({PICKLES}), and reading one can run code; save it as safetensors, or "
             "set allow_pickle=true beside its path in the configuration if you trust it"
         )
     for path in folder.iterdir():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import time
 from pathlib import Path
 
 import engine_cases as cases
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from rlanything.engines import checkpoint, untrusted_load
 
@@ -71,6 +73,70 @@ def test_pickled_weights_need_the_user_s_word_and_run_nothing_even_then(folder, 
     with pytest.raises(checkpoint.CheckpointError, match="cannot be loaded"):
         checkpoint.load(folder, allow_pickle=True)
     assert not (tmp_path / "ran").exists()
+
+
+def test_an_adapter_beside_a_model_is_refused(folder):
+    """With peft, transformers would apply it, and save the adapter alone afterwards."""
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA", "target_modules": ["q_proj"]}')
+    assert "an adapter lies beside the model (adapter_config.json); merge it" in refusal(folder)
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+def test_a_configuration_that_names_a_file_of_weights_is_refused(folder, tmp_path, pickled):
+    edit(folder / "config.json", transformers_weights="adapter_model.bin")
+    torch.save({"bomb": Bomb(tmp_path / "ran")}, folder / "adapter_model.bin")
+    with pytest.raises(checkpoint.CheckpointError, match="transformers_weights = 'adapter_model"):
+        checkpoint.load(folder, allow_pickle=pickled)
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.bin", "../model.safetensors", "/tmp/model.safetensors", "a/b.safetensors", 5, None]
+)
+def test_an_index_names_safetensors_beside_it_only(folder, name):
+    (folder / "model.safetensors").rename(folder / "model-1.safetensors")
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": {"lm_head.weight": name}})
+    )
+    assert f"model.safetensors.index.json: {str(name)!r} is no *.safetensors beside it" in refusal(folder)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_weights_in_several_files_are_read(folder, tied):
+    model = cases.qwen2(tied=tied)
+    model.save_pretrained(str(folder), max_shard_size="20KB")
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    assert len(list(folder.glob("model-*.safetensors"))) > 1
+    again, _ = checkpoint.load(folder)
+    assert torch.equal(again.lm_head.weight, model.lm_head.weight)
+
+
+def test_a_model_that_is_far_larger_than_its_weights_is_refused_before_it_is_made(folder):
+    weights = load_file(folder / "model.safetensors")
+    save_file(
+        {name: tensor for name, tensor in weights.items() if ".mlp." not in name},
+        folder / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+    edit(folder / "config.json", intermediate_size=2**21)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "parameters, and its files of weights hold" in refusal(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+
+
+def test_a_name_on_the_hub_is_looked_at_in_the_cache(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    place = tmp_path / "hub" / "models--someone--tiny"
+    (place / "refs").mkdir(parents=True)
+    (place / "refs" / "main").write_text("0" * 40)
+    snapshot = place / "snapshots" / ("0" * 40)
+    snapshot.parent.mkdir()
+    folder.rename(snapshot)
+    assert untrusted_load.why_unusable("someone/tiny", None) == ""
+    monkeypatch.setattr(untrusted_load, "PER_BYTE", 0)
+    assert "its files of weights hold" in untrusted_load.why_unusable("someone/tiny", None)
+    (snapshot / "adapter_config.json").write_text("{}")
+    assert "an adapter lies beside the model" in untrusted_load.why_unusable("someone/tiny", None)
 
 
 LOOP = "{% for i in range(99999) %}"
