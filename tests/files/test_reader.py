@@ -213,7 +213,13 @@ LAUGHS = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         (b"[" * 5000, "nested deeper than 32 levels"),
         (b"seed: " + b"1" * 5000, "not valid YAML"),
         (b"day: 2026-99-99\n", "not valid YAML"),
-        (b"a: !!python/object/apply:os.system [x]\n", "not valid YAML"),
+        (b"a: !!python/object/apply:os.system [x]\n", "tags are not read ('tag:yaml.org,2002:python/obj"),
+        (b"seed: !!bool maybe\n", "tags are not read ('tag:yaml.org,2002:bool')"),
+        (b"seed: !!int ''\n", "tags are not read"),
+        (b"a: !mine {b: 1}\n", "tags are not read ('!mine')"),
+        (b"at: 12:30\n", "'12:30' would be a number of base 60; put it in quotes"),
+        (b"a: " + b"1:" * 200_000 + b"1\n", "would be a number of base 60"),
+        (b"a: " + b"1:" * 300 + b"1.5\n", "would be a number of base 60"),
         (b"? [a]\n: 1\n", "not valid YAML"),
         (b"a: \x00\n", "not valid YAML"),
     ],
@@ -225,3 +231,13 @@ def test_yaml_is_one_plain_mapping(tmp_path, content, words):
         read_mapping(path)
     assert str(raised.value).startswith(f"{path}: ")
     assert words in str(raised.value)
+
+
+def test_times_and_addresses_in_yaml_are_text(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text("at: '12:30'\nbase_url: http://localhost:8000/v1\nhost: localhost:80\n")
+    assert read_mapping(path) == {
+        "at": "12:30",
+        "base_url": "http://localhost:8000/v1",
+        "host": "localhost:80",
+    }
