@@ -59,6 +59,33 @@ def test_a_composition_is_tried_before_its_folder_is_made(words, tried, made):
     assert said.index(tried) < said.index(made)
 
 
+@pytest.mark.parametrize("left", ["data", "models"])
+@pytest.mark.parametrize(
+    ("words", "name"), [(["repro", "SCALE=smoke"], "smoke"), (["rehearse"], "alfworld-rehearsal")]
+)
+def test_a_trial_of_the_same_name_is_refused_because_its_links_lead_to_the_project(
+    tmp_path, words, name, left
+):
+    """DVC removes an output before it is made again, also through a link: it would be the project's."""
+    for file in ("Makefile", "experiments", "pyproject.toml"):
+        (tmp_path / file).symlink_to(ROOT / file)
+    place = tmp_path / ".rla" / name
+    place.mkdir(parents=True)
+    (place / left).symlink_to(tmp_path / left)  # also one that leads nowhere yet
+    tried = subprocess.run(
+        ["make", "--dry-run", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (tried.returncode, tried.stdout) == (2, "")
+    assert f".rla/{name}/{left}: a link" in tried.stderr
+    assert "give the trial another name" in tried.stderr
+    other = ["make", "--dry-run", "repro", "SCALE=study"]
+    assert subprocess.run(other, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    (place / left).unlink()
+    (place / left).mkdir()
+    again = ["make", "--dry-run", *words]
+    assert subprocess.run(again, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("target", ["help", "lint", "test"])
 def test_an_environment_variable_of_the_shell_stops_no_other_target(target):
     tried = subprocess.run(
