@@ -89,7 +89,7 @@ def rerun_trial(
         raise ConfigError("--rerun N and --output DIR go together: which trial is run again, and where")
     trial = Trial.of(file, root, number)
     config = check.read(trial.folder / PARAMS, root)
-    inputs = Inputs.of(root, params, root / FOLDER / "inputs")
+    inputs = Inputs.of(root, params, root / FOLDER / "inputs", older=True)
     _check_inputs(trial, config, inputs, say)
     _prepare(trial, config, inputs, output)
     _run_stages(trial.sweep, config, output)

@@ -40,7 +40,7 @@ def check(root: Path, project: Path, config: Config, stage: str, arm: str) -> No
     if stage not in (TRAIN, *MEASURING) or not any((root / name).is_symlink() for name in MADE):
         return
     if (root / MADE[0]).resolve() == (project / MADE[0]).resolve():  # which may be a link to a larger disk
-        inputs = Inputs.of(project, project / PARAMS, project / PRIVATE / "inputs")
+        inputs = Inputs.of(project, project / PARAMS, project / PRIVATE / "inputs", older=True)
         if found := inputs.differences(config):
             words = [stage, *(["--arm", arm] if arm else []), *listing.overrides(root / PARAMS)]
             raise ConfigError(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+from dvc_data.hashfile.hash_info import HashInfo
+from dvc_data.hashfile.meta import Meta
+from dvc_data.hashfile.tree import Tree
 from sweep_cases import ROOT, declared
 from test_sweep_worker import folder, project, start, trials, wait_for, write  # noqa: F401  a fixture
 
@@ -82,6 +86,47 @@ def test_tasks_and_models_of_other_values_than_those_of_today_are_not_taken_for_
     inputs = Inputs.of(own, own / "params.yaml", own / ".rla")
     assert inputs.project is None
     assert inputs.place(config).parent == own / ".rla"
+
+
+def test_what_older_code_made_is_not_taken_for_the_projects_own(own):
+    """Neither where a file of a folder changed that dvc.lock has as a whole, nor where a single file did."""
+    config, loop, single = load(own / "params.yaml"), own / "rlanything" / "loop", own / "envs" / "splits.py"
+    (loop / "notes.md").write_text("for people")
+    deps = [dep("rlanything/loop", of_folder(loop)), dep("envs/splits.py", md5_of(single))]
+    lock = {"stages": {"tasks": {"deps": deps, "outs": [dep("data/tasks", "a.dir")]}}}
+    (own / "dvc.lock").write_text(yaml.safe_dump(lock))
+    assert found(own).place(config) == own
+    for file in (loop / "rollout.py", single):
+        change(file, "import", "import  ")
+        assert found(own).place(config).parent == own / ".rla"
+        assert found(own, older=True).place(config) == own, "who compares the bytes does not ask"
+        change(file, "import  ", "import")
+        assert found(own).place(config) == own
+    lock["stages"]["bootstrap"] = {"deps": [dep("data/tasks", "b.dir")]}
+    (own / "dvc.lock").write_text(yaml.safe_dump(lock))
+    assert found(own).place(config).parent == own / ".rla", "the base models learned from other tasks"
+
+
+def found(root: Path, *, older: bool = False) -> Inputs:
+    return Inputs.of(root, root / "params.yaml", root / ".rla", older=older)
+
+
+def dep(path: str, md5: str) -> dict[str, str]:
+    return {"path": path, "hash": "md5", "md5": md5}
+
+
+def md5_of(file: Path) -> str:
+    return hashlib.md5(file.read_bytes()).hexdigest()
+
+
+def of_folder(folder: Path) -> str:
+    """As DVC computes it, which ignores what .dvcignore says."""
+    tree = Tree()
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix != ".md":
+            tree.add(path.relative_to(folder).parts, Meta(), HashInfo("md5", md5_of(path)))
+    tree.digest()
+    return str(tree.hash_info.value)
 
 
 @pytest.mark.slow

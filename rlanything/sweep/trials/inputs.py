@@ -13,13 +13,13 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files.hashes import digest
 from rlanything.files.project import PARAMS
-from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
 from rlanything.planning.pipeline import Pipeline
 from rlanything.runs.layout import Layout
 from rlanything.runs.provenance import changed, flat
 from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, TASKS
 from rlanything.stages.missing import Command
+from rlanything.sweep.trials.recorded import same
 
 MADE = ("data", "models")
 """Folders with tasks and base models."""
@@ -35,14 +35,18 @@ class Inputs:
     folder: Path
     pipeline: Pipeline
     project: Config | None
-    """What the project's own data/ and models/ were made from; None where they are not there, or of other values."""
+    """What the project's own data/ and models/ were made from; None where they are not there, or would come out
+    otherwise today."""
 
     @classmethod
-    def of(cls, root: Path, params: Path, folder: Path) -> Inputs:
-        """`params`: the project's configuration. `folder`: where inputs are made that the project does not have."""
+    def of(cls, root: Path, params: Path, folder: Path, *, older: bool = False) -> Inputs:
+        """`params`: the project's configuration. `folder`: where inputs are made that the project does not have.
+
+        older: whether the project's own count that older code made; for who compares their bytes or their settings.
+        """
         pipeline, made = Pipeline(root), params.is_file() and not missing_inputs(root)
         project = load(params) if made else None
-        if project is not None and not _made_from(project, pipeline):
+        if project is not None and not same(project, pipeline, older=older):
             project = None
         return cls(root, folder, pipeline, project)
 
@@ -78,22 +82,6 @@ class Inputs:
         place.mkdir(parents=True, exist_ok=True)
         link(place, self.root, SOURCES)
         compose.write(place / PARAMS, overrides, self.root)
-
-
-def _made_from(config: Config, pipeline: Pipeline) -> bool:
-    """Whether the project's own data/ and models/ were made with these parameters, as far as dvc.lock says.
-
-    `rlanything config write` changes params.yaml and makes nothing. Where dvc.lock has no such stage, nobody can say.
-    """
-    lock = pipeline.root / "dvc.lock"
-    stages = (read_mapping(lock).get("stages") or {}) if lock.is_file() else {}
-    data = config.model_dump(mode="json", by_alias=True)
-    for stage in BEFORE_TRAINING:
-        recorded = ((stages.get(stage) or {}).get("params") or {}).get(PARAMS) or {}
-        now = pipeline.params(stage, data)
-        if any(name in recorded and recorded[name] != value for name, value in now.items()):
-            return False
-    return True
 
 
 def missing_inputs(place: Path) -> list[Command]:
