@@ -13,9 +13,14 @@ from check_cases import here
 from stage_cases import SMALL, contents
 
 from rlanything.checks import finished_runs
+from rlanything.checks.corruption.declare import Corruption
+from rlanything.checks.corruption.measure import asked as reward_models
 from rlanything.cli import main
+from rlanything.config import load
+from rlanything.files.hashes import digest
 from rlanything.planning import compose
 from rlanything.rewards.step_votes import evaluation
+from rlanything.runs import imports
 
 pytestmark = pytest.mark.integration
 
@@ -91,6 +96,17 @@ def test_a_second_start_asks_nothing_again_and_gives_the_same_bytes(finished, mo
     )
     assert main(words(finished)) == 0
     assert contents(finished / "checks" / "tiny") == before
+
+
+@pytest.mark.parametrize("name", ["engines/native.py", "checks/corruption/damage.py"])
+def test_answers_of_other_code_are_not_kept_also_of_the_engine_that_the_configuration_names(
+    finished, monkeypatch, name
+):
+    config, declared = load(finished / "params.yaml"), Corruption.model_validate(DECLARED)
+    before = [one.key for one in reward_models(config, finished, declared)]
+    edited = finished / "rlanything" / name
+    monkeypatch.setattr(imports, "digest", lambda path: "edited" if path.samefile(edited) else digest(path))
+    assert not {*before} & {one.key for one in reward_models(config, finished, declared)}
 
 
 @pytest.mark.parametrize(

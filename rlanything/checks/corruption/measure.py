@@ -30,7 +30,7 @@ from rlanything.files.reader import read_object
 from rlanything.files.records import read_panel, write_json
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.step_votes.labels import Label, LabelledTrajectory
-from rlanything.runs.imports import code_hashes, packages
+from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout
 from rlanything.runs.machine import versions
 from rlanything.stages.evaluate import pair_of
@@ -111,6 +111,7 @@ def _asked(config: Config, layout: Layout, arm: str, seed: int, common: Mapping[
 def _common(config: Config, layout: Layout, declared: Corruption) -> dict[str, Any]:
     """What all answers depend on."""
     data = config.model_dump(mode="json", by_alias=True)
+    code = [__name__, *targets({"engine": data["engine"]})]
     return {
         "kinds": declared.kinds,
         "config": {name: data[name] for name in CONFIGURED},
@@ -118,8 +119,8 @@ def _common(config: Config, layout: Layout, declared: Corruption) -> dict[str, A
         "votes": config.evaluate.votes,
         "panel": digest(layout.reward_panel(declared.panel)),
         "prompts": tree_hash(layout.root / config.model.prompts),
-        "code": code_hashes([__name__]),
-        "packages": versions(packages([__name__])),
+        "code": code_hashes(code),
+        "packages": versions(packages(code)),
     }
 
 
