@@ -11,20 +11,26 @@ from typing import TypeVar
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
 from rlanything.files.project import DECLARED, PRIVATE
+from rlanything.planning.check import own_folder
 
 PLACE = "checks"
 """The folder of the project that holds the results of each check, by its name."""
 Declared = TypeVar("Declared")
 
 
-def check_declaration(file: Path, workers: int) -> None:
-    """Raise `ConfigError` for a declaration whose file can name no check, and for less than one worker."""
+def check_declaration(file: Path, root: Path, workers: int) -> None:
+    """Raise `ConfigError` before any work.
+
+    So it does for a declaration whose file can name no check of the project at `root`, for results that are a link, and
+    for less than one worker.
+    """
     if workers < 1:
         raise ConfigError(f"--workers {workers}: at least 1 at once")
     if not DECLARED.fullmatch(file.stem):
         raise ConfigError(
             f"{file}: a check is named by its file; use lower-case letters, digits, '-' and '_', e.g. ladder.yaml"
         )
+    own_folder(root / PLACE / file.stem)
 
 
 @contextmanager

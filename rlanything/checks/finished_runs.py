@@ -73,7 +73,7 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
         self, file: Path, root: Path, config: Config, workers: int
     ) -> tuple[Declared, list[Measured]]:
         """What is declared, and all of its parts. Raises `ConfigError` as `run` does."""
-        check_declaration(file, workers)
+        check_declaration(file, root, workers)
         declared = self.load(file)
         declared.check(config)
         return declared, self.parts(config, root, declared)

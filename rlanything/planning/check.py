@@ -158,6 +158,18 @@ def machine(config: Config) -> None:
         )
 
 
+def own_folder(place: Path) -> None:
+    """Raise `ConfigError` where a folder that is hashed and replaced as a whole is a link, which neither would follow.
+
+    Links of single files are followed: DVC's cache may be made of them.
+    """
+    if place.is_symlink() and not place.is_file():
+        raise ConfigError(
+            f"{place}: a link to {place.resolve()}; no hash would have its files, and it cannot be replaced by a new "
+            "result. Let it be a folder again; another disk can have the whole project"
+        )
+
+
 def stored(config: Config) -> None:
     """Raise `ConfigError` where the tasks are files that are not there. Once tasks are made, none is needed."""
     if targets.is_ours(config.env) and isinstance(family := build.family(config), Stored):

@@ -17,6 +17,7 @@ from pathlib import Path
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
 from rlanything.files.project import PRIVATE
+from rlanything.planning.check import own_folder
 from rlanything.sweep.declare import space, words
 from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
@@ -60,6 +61,7 @@ def run_sweep(path: Path, root: Path, params: Path, options: Options) -> None:
         raise ConfigError("plotly is not installed; the page needs it: pip install 'rlanything[sweep]'")
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: at least 1 trial at once")
+    own_folder(published_folder(root, name))
     if options.experiments:
         experiments.baseline_commit(root)
     base = checked_base(sweep, root)

@@ -132,6 +132,7 @@ def _ls(args: argparse.Namespace) -> int:
 
 def _stage(args: argparse.Namespace) -> int:
     from rlanything.planning import check, checkpoints
+    from rlanything.workspaces import linked
     from rlanything.workspaces.unchanged import unchanged
 
     stage: Stage = args.stage
@@ -153,13 +154,10 @@ def _stage(args: argparse.Namespace) -> int:
     if stage.engine:
         check.machine(config)
         checkpoints.check(config, args.root)
+    linked.require_folders(args.root, stage.name, args.arm)
     if stage.name in BEFORE_TRAINING:
-        from rlanything.workspaces import linked
-
         linked.require_own(args.root, stage.name)
     if args.within:
-        from rlanything.workspaces import linked
-
         linked.check(args.root, args.project, config, stage.name, args.arm)
     if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
@@ -184,6 +182,7 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
         check.check(found.config, found.root)
         check.machine(found.config)
         checkpoints.check(found.config, found.root)
+    linked.require_folders(found.root, stage.name, args.arm)
     warn(found.config, found.root)
     with _progress(args, found.root):
         trial.make_inputs(found, stage.name)

@@ -9,6 +9,7 @@ from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.project import PARAMS, PRIVATE
+from rlanything.planning.check import own_folder
 from rlanything.planning.uncommitted import few
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
@@ -29,6 +30,19 @@ def require_own(root: Path, stage: str) -> None:
                 f"{path}: a link to {path.resolve()}: `rlanything {stage}` would change another folder's results; "
                 f"run it in {path.resolve().parent}"
             )
+
+
+def require_folders(root: Path, stage: str, arm: str) -> None:
+    """Raise `ConfigError` where tasks or base models are a link below data/ or models/, or what the stage makes is."""
+    layout = Layout(root)
+    made = [layout.manifest.parent, *sorted(layout.bootstrap.parent.glob("*"))]
+    if stage == LABEL:
+        made.append(layout.labels)
+    if stage == TRAIN:
+        runs = layout.run(arm, 0).parent
+        made += [runs, *sorted(runs.glob("seed-*"))]
+    for place in made:
+        own_folder(place)
 
 
 def check(root: Path, project: Path, config: Config, stage: str, arm: str) -> None:

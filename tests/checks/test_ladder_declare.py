@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rlanything.checks.declaration import check_declaration
 from rlanything.checks.ladder.declare import Ladder, Point, load_ladder
 from rlanything.checks.ladder.verdict import Criterion, judge
 from rlanything.checks.workspace import Workspace
@@ -99,6 +100,16 @@ def test_a_bad_declaration_is_refused_with_the_key_and_what_is_allowed(tmp_path,
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="no such file"):
         load_ladder(tmp_path / "none.yaml")
+
+
+def test_published_results_that_are_a_link_are_refused_before_any_work(tmp_path):
+    """A new folder would take the place of the link, and then the link could not be removed: at every later start."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "checks").mkdir()
+    check_declaration(tmp_path / "mine.yaml", tmp_path, 1)
+    (tmp_path / "checks" / "mine").symlink_to(tmp_path / "disk")
+    with pytest.raises(ConfigError, match="checks/mine: a link to"):
+        check_declaration(tmp_path / "mine.yaml", tmp_path, 1)
 
 
 @pytest.mark.parametrize(

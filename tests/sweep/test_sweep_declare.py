@@ -320,3 +320,13 @@ def test_without_plotly_the_work_does_not_start(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"plotly is not installed.*rlanything\[sweep\]"):
         command.run_sweep(FILES[0], ROOT, ROOT / "params.yaml", options)
     assert not (tmp_path / "sweeps").exists()
+
+
+def test_published_results_that_are_a_link_are_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: name)
+    place = tmp_path / "sweeps" / FILES[0].stem
+    place.parent.mkdir()
+    place.symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match=f"{FILES[0].stem}: a link to {tmp_path}"):
+        command.run_sweep(FILES[0], tmp_path, tmp_path / "params.yaml", command.Options())
+    assert place.is_symlink()

@@ -82,6 +82,51 @@ def test_a_trial_refuses_the_projects_new_tasks_also_where_these_lie_on_another_
         linked.check(found.root, project, found.config, "train", "full")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("data/tasks", ["tasks"]),
+        ("data/tasks", ["bootstrap"]),
+        ("data/tasks", ["evaluate", "--arm", "base"]),
+        ("models/policy", ["train", "--arm", "outcome"]),
+        ("runs/outcome", ["train", "--arm", "outcome"]),
+        ("runs/outcome/seed-0", ["train", "--arm", "outcome"]),
+        ("labels", ["label"]),
+    ],
+)
+def test_a_folder_of_results_that_is_a_link_is_refused_before_any_work(project, capsys, name, words):
+    """No hash would have its files. When a stage puts a new one in its place, the old one could not be removed."""
+    for made in MADE:
+        (project / made).mkdir()
+    link, there = project / name, project / "disk"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    there.mkdir()
+    link.symlink_to(there)
+    assert run(project, *words) == 2
+    assert f"{name}: a link to {there}" in capsys.readouterr().err
+    assert link.is_symlink()
+    assert list(there.iterdir()) == []
+
+
+def test_a_trial_refuses_such_a_link_of_the_project_too(project, capsys):
+    for file in (Layout(project).manifest, Layout(project).bootstrap):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    (project / "models" / "policy").symlink_to(project)
+    assert run(project, "evaluate", "--arm", "base", *BOLD) == 2
+    assert f"models/policy: a link to {project}" in capsys.readouterr().err
+
+
+def test_links_of_single_files_and_of_what_a_stage_only_reads_are_followed(project):
+    """DVC's cache may be made of links."""
+    (project / "models").mkdir()
+    (project / "models" / "reward_panel.jsonl.gz").symlink_to(project / "params.yaml")
+    (project / "runs").mkdir()
+    (project / "runs" / "full").symlink_to(project / "models")
+    linked.require_folders(project, "evaluate", "full")
+    linked.require_folders(project, "train", "outcome")
+
+
 def test_overrides_name_one_workspace_in_any_order(project):
     words = [*TINY, "signals.lambda=0.5", "seed=1"]
     first = trial.prepare(project, project / "params.yaml", words)

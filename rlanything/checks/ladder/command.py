@@ -46,7 +46,7 @@ def print_ladder(file: Path, root: Path, params: Path, workers: int) -> None:
 
 
 def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Ladder, Workspace]:
-    check_declaration(file, workers)
+    check_declaration(file, root, workers)
     ladder = load_ladder(file)
     return ladder, Workspace.of(file.stem, ladder, root, params, workers)
 

@@ -64,6 +64,6 @@ def _bound(declared: Pooling, compared: Compared, read: Sequence[Experiment]) ->
 
 
 def _declared(file: Path, root: Path, params: Path) -> tuple[Pooling, list[Experiment]]:
-    check_declaration(file, 1)
+    check_declaration(file, root, 1)
     declared = load_pooling(file)
     return declared, experiments.read_all(declared, root, params)

@@ -69,7 +69,7 @@ def draw_study(file: Path, root: Path) -> Found:
     Raises:
         ConfigError: where no such study was published, or where its files are damaged.
     """
-    check_declaration(file, 1)
+    check_declaration(file, root, 1)
     place = root / PLACE / file.stem
     read_published(place)  # before anything is written; another process may publish it until it is locked
     with published(file.stem, root) as folder:
@@ -92,7 +92,7 @@ def print_study(file: Path, root: Path, params: Path, workers: int, pinned: bool
 def _declared(
     file: Path, root: Path, params: Path, workers: int, pinned: bool = False
 ) -> tuple[Study, Workspace]:
-    check_declaration(file, workers)
+    check_declaration(file, root, workers)
     study = load_study(file)
     pins = registration.pinned(study, root, root / PLACE / file.stem) if pinned else ()
     return study, Workspace.of(file.stem, study, root, params, workers, pins)
