@@ -15,6 +15,7 @@ from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.files.hashes import sha256
 from rlanything.files.reader import read_object
+from rlanything.repro.run_rules import configuration
 from rlanything.runs import provenance
 from rlanything.runs.fingerprint import Origin, run_config
 from rlanything.runs.layout import Layout
@@ -54,6 +55,7 @@ def _seeds(root: Path, arm: str) -> list[str]:
 def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
     """The record of an arm, with the current differences of each part under `today`. Raises `ConfigError`."""
     record = provenance.read(root, arm)
+    configuration(record, root)  # names the file where it cannot be read
     today = provenance.differences(record, config, root)
     today["record"] = contradictions(record, root, same_code=not today["code"])
     if today["git"] and _same_files(record["starts"][-1]["git"], root):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,8 @@ from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.repro.replay import Rules
 from rlanything.runs import provenance
+from rlanything.runs.layout import Layout
 
-RETIRED = {"evaluate": ("resamples",)}
-"""Keys that only records of older runs have. They had no effect on a run."""
 BAND = ("adaptation.alpha_low", "adaptation.alpha_high", "adaptation.acceptance")
 
 
@@ -24,14 +23,23 @@ def own(folder: Path) -> Rules:
     arm, name = folder.parent.name, folder.name
     if folder.parents[1].name != "runs" or not name.startswith("seed-") or not name[5:].isdecimal():
         raise ConfigError(f"{folder}: not the folder of a run (runs/<arm>/seed-<n>)")
-    record = provenance.read(folder.parents[2], arm)
-    config = record["config"]
-    kept = {
-        part: {k: v for k, v in config[part].items() if k not in gone}
-        for part, gone in RETIRED.items()
-        if part in config
-    }
-    return Rules(parse({**config, **kept}), arm, int(name[5:]))
+    root = folder.parents[2]
+    return Rules(configuration(provenance.read(root, arm), root), arm, int(name[5:]))
+
+
+def configuration(record: Mapping[str, Any], root: Path) -> Config:
+    """The configuration in the record of an arm of the project at `root`.
+
+    Raises `ConfigError` for one that this version cannot read, as those that the first versions recorded.
+    """
+    try:
+        return parse(record["config"])
+    except ConfigError as error:
+        file = Layout(root).provenance(str(record["arm"]))
+        raise ConfigError(
+            f"{file}: this version of the program cannot read the configuration in the record. The record was changed, "
+            f"or it is of an earlier version: read it with the code of its commit (`git log {file}`). {error}"
+        ) from None
 
 
 def recorded(arm: Path) -> list[Path]:

@@ -219,6 +219,22 @@ def test_a_record_in_one_file_is_still_read(project, capsys):
     assert printed.count("  same ") == 8
 
 
+@pytest.mark.parametrize("words", [["provenance", ARM], ["replay", f"{ARM}/seed-0"]])
+def test_a_record_whose_configuration_no_version_of_today_reads_is_refused_with_its_file(
+    project, capsys, words
+):
+    """The first versions declared the sizes of the panels beside each other."""
+    kept = project / "provenance" / "full.json"
+    old = json.loads(kept.read_text())
+    old["config"]["tasks"]["in_domain"] = 100
+    kept.write_text(json.dumps(old))
+    assert main(["--root", str(project), *words]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "provenance/full.json: this version of the program cannot read the configuration" in said
+    assert "or it is of an earlier version: read it with the code of its commit" in said
+    assert "tasks: in_domain = 100" in said
+
+
 def test_the_number_of_threads_in_the_environment_raises_no_alarm(project, monkeypatch):
     for value in ("1", "7"):
         monkeypatch.setenv("OMP_NUM_THREADS", value)
