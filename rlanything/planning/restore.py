@@ -20,6 +20,8 @@ RESULTS = ("provenance", "report")
 """Folders of results that stages write and git keeps."""
 KEPT = Path(PRIVATE, "restored")
 """Where params.yaml and dvc.lock are kept as they were, so that finished results can still be found by their hashes."""
+BEFORE = ".before"
+"""After their names there: a folder with a params.yaml is a workspace."""
 MOST_LINES = 12
 
 
@@ -37,9 +39,10 @@ def restore(root: Path, *, force: bool = False) -> list[str]:
     added = _names(root, "--diff-filter=A", tracked)
     said = [f"{name}: not in the last commit, and left as it is" for name in added]
     for name in (name for name in (PARAMS, LOCK) if name in changed and (root / name).is_file()):
+        kept = KEPT / f"{name}{BEFORE}"
         (root / KEPT).mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / name, root / KEPT / name)
-        said.append(f"{name}: as it was, kept in {KEPT / name}")
+        shutil.copyfile(root / name, root / kept)
+        said.append(f"{name}: as it was, kept in {kept}")
     if changed:
         _git(root, "checkout", "--quiet", "HEAD", "--", *changed)
         said.append(f"{', '.join(changed)}: as in the last commit")

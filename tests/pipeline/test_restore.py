@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from rlanything.cli import main
+from rlanything.files.project import workspaces
 
 ROOT = Path(__file__).parents[2]
 RECORDED = str(yaml.safe_load((ROOT / "params.yaml").read_text())["signals"]["lambda"])
@@ -83,7 +84,7 @@ def test_an_interrupted_experiment_is_taken_back_and_nothing_else(project, capsy
     assert main(["--root", str(project), "config", "restore"]) == 0
     assert contents(project) == before
     assert (project / "notes.txt").read_text() == "mine\n"
-    assert (project / ".rla" / "restored" / "dvc.lock").read_text() == left["dvc.lock"]
+    assert (project / ".rla" / "restored" / "dvc.lock.before").read_text() == left["dvc.lock"]
     assert "params.yaml, report/a: as in the last commit" in capsys.readouterr().out
     do(project, "git", "diff", "--quiet", "HEAD", "--", "params.yaml", "dvc.lock", "report")
 
@@ -98,8 +99,9 @@ def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, cap
     assert main(["--root", str(project), "config", "restore"]) == 2
     said = capsys.readouterr().err
     assert "`rlanything config restore --force`" in said
-    assert "params.yaml: as it was, kept in .rla/restored/params.yaml" in said
-    assert (project / ".rla" / "restored" / "params.yaml").read_text() == mine
+    assert "params.yaml: as it was, kept in .rla/restored/params.yaml.before" in said
+    assert (project / ".rla" / "restored" / "params.yaml.before").read_text() == mine
+    assert workspaces(project) == [], "what is kept there is no workspace"
     assert (project / "runs" / "a").read_text() == "made by hand"
     assert main(["--root", str(project), "config", "restore", "--force"]) == 0
     assert contents(project) == before
