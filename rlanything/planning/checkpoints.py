@@ -31,16 +31,21 @@ def roles(config: Config) -> Mapping[str, Checkpoint]:
     """The checkpoints by role, without those that an endpoint stands for; none for embedded models."""
     if config.model.embedded is not None:
         return {}
-    found = {"policy": config.model.policy, "reward": config.model.reward, "adapter": config.model.adapter}
-    return {role: source for role, source in found.items() if role not in config.endpoints.served}
+    return {role: source for role, source in _chosen(config).items() if role not in config.endpoints.served}
+
+
+def _chosen(config: Config) -> Mapping[str, Checkpoint]:
+    return {"policy": config.model.policy, "reward": config.model.reward, "adapter": config.model.adapter}
 
 
 def check(config: Config, root: Path) -> None:
-    """Raise `ConfigError` for a folder that holds no checkpoint, one that the engine cannot run, or no training can.
+    """Raise `ConfigError` for a folder that holds no checkpoint, one that the engine cannot run, or no training can, and
+    for a path of one's own where the models are embedded.
 
     Of a name on the hub only what the cache of this machine has is looked at. A checkpoint of `evaluate` that is not
     there yet is left out: a training may make it.
     """
+    _check_embedded(config)
     for role, source in roles(config).items():
         key = f"model.{role}.path = {source.path}"
         if is_local(source, root):
@@ -51,6 +56,19 @@ def check(config: Config, root: Path) -> None:
         file = root / source.path / "config.json"
         if is_local(source, root) and file.is_file():
             _check_sees(f"{key}.path = {source.path}", role, read_object(file), config)
+
+
+def _check_embedded(config: Config) -> None:
+    """Raise `ConfigError` where a checkpoint is named and embedded models would be made in its place."""
+    if config.model.embedded is None:
+        return
+    for role, source in _chosen(config).items():
+        if Path(source.path) != Path("models", role):
+            raise ConfigError(
+                f"model.{role}.path = {source.path}: with model.embedded the models are made, and this one's path is "
+                f"models/{role}. Checkpoints of your own: `model=local path={source.path}` for all three roles, then "
+                "model.ROLE.path=... for another one in a role (docs/checkpoints.md)"
+            )
 
 
 def _of_evaluation(config: Config) -> Iterator[tuple[str, Checkpoint, str]]:
@@ -67,7 +85,7 @@ def _of_evaluation(config: Config) -> Iterator[tuple[str, Checkpoint, str]]:
 def warnings(config: Config, root: Path) -> list[str]:
     """What `check` refuses, then what will probably not work with these checkpoints, and where better values are."""
     if not roles(config):
-        return []
+        return _refused(config, root)
     found = [*_toy_values(config), *_unlike(config, root)]
     return [*_refused(config, root), *found, *([ADVICE] if found else [])]
 

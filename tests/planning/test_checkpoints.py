@@ -163,3 +163,17 @@ def test_of_a_name_on_the_hub_the_cache_is_asked(folder, monkeypatch):
     said = refusal("scale=local", "path=a/b", "model.policy.revision=c0ffee")
     assert said.startswith("model.policy.path = a/b: its config.json has sliding_window = 4096")
     assert asked == [("a/b", "config.json", "c0ffee")]
+
+
+@pytest.mark.parametrize("role", ["policy", "reward", "adapter"])
+def test_a_checkpoint_that_embedded_models_would_stand_for_is_refused(role, capsys):
+    words = f"model.{role}.path=Qwen/Qwen2.5-7B-Instruct"
+    said = refusal(words)
+    assert said.startswith(
+        f"model.{role}.path = Qwen/Qwen2.5-7B-Instruct: with model.embedded the models are made"
+    )
+    assert "`model=local path=Qwen/Qwen2.5-7B-Instruct`" in said
+    assert main(["--root", str(ROOT), "config", "check", words]) == 2
+    capsys.readouterr()
+    assert main(["--root", str(ROOT), "plan", "--arm", "full", words]) == 0
+    assert f"warning: {said}" in capsys.readouterr().err
