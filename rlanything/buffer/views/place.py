@@ -25,7 +25,9 @@ def free_place(place: Path, problem: Problem, argument: str) -> Output:
     try:
         return output(place, problem)
     except ConfigError as error:
-        raise TaskBufferError(f"{argument}{str(error).removeprefix('--output')}") from None
+        text = str(error)
+        named = text.startswith("--output ")  # one about the folder above the place names the folder alone
+        raise TaskBufferError(f"{argument}{text.removeprefix('--output')}" if named else text) from None
 
 
 def _no_page(file: Path) -> str:

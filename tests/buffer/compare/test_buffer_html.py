@@ -85,6 +85,13 @@ def test_a_page_replaces_nothing_of_the_user(here, capsys, names, place, message
     assert (here / "params.yaml").read_text() == "seed: 0\n"
 
 
+def test_a_folder_that_cannot_be_written_to_is_named_alone(here, capsys):
+    file = here / "params.yaml"
+    file.write_text("seed: 0\n")
+    assert command("diff", *TWO, "--html", "params.yaml/page.html") == 2
+    assert capsys.readouterr().err.startswith(f"rlanything: {file.resolve()}: cannot be written to (")
+
+
 def test_a_page_is_replaced_by_another_one(page, capsys):
     before = page.read_bytes()
     assert command("diff", "full/seed-1", "--html", "page.html") == 0
