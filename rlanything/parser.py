@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         """
         found, rest = self.parse_known_args(args, argparse.Namespace())
         if hasattr(found, OVERRIDES):
-            late = [word for word in rest if _is_override(word)]
+            late = [word for word in rest if is_override(word)]
             setattr(found, OVERRIDES, [*getattr(found, OVERRIDES), *late])
             rest = [word for word in rest if word not in late]
         if rest:
@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
                 yield action.choices
 
 
-def _is_override(word: str) -> bool:
+def is_override(word: str) -> bool:
     """Whether a word changes the configuration: key=value, +key=value, ~key."""
     return not word.startswith("-") and ("=" in word or word.startswith("~"))
 
@@ -81,7 +81,7 @@ def _hint(word: str, own: Iterable[str], before: Collection[str], values: bool) 
     """
     name = word.partition("=")[0]
     if not word.startswith("-"):
-        return " (all key=value belong together)" if _is_override(word) else ""
+        return " (all key=value belong together)" if is_override(word) else ""
     if name in before:
         return f": {name} stands before the command"
     known = [option for option in (*own, *before) if option.startswith("--")]

@@ -84,14 +84,19 @@ def composed(args: argparse.Namespace) -> Config:
     from rlanything.config import parse
     from rlanything.planning import compose, samplers
 
-    if args.params is not None:
-        raise ConfigError(
-            f"--params {args.params}: with key=value experiments/ alone is read; leave one of them"
-        )
+    refuse_params(args)
     args.root = args.root.resolve()
     config = parse(compose.compose(args.overrides, args.root))
     samplers.check(config)
     return config
+
+
+def refuse_params(args: argparse.Namespace) -> None:
+    """Raise `ConfigError` for --params in a command that composes key=value."""
+    if args.params is not None:
+        raise ConfigError(
+            f"--params {args.params}: with key=value experiments/ alone is read; leave one of them"
+        )
 
 
 def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from rlanything.config import Config, parse, size_key
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.printable import safe, shown
 from rlanything.files.atomic import write_text
+from rlanything.files.reader import opened
 from rlanything.planning import check
 
 if TYPE_CHECKING:
@@ -87,6 +88,13 @@ def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Con
     config = checked(data, root)
     write_text(path, text(data, overrides))
     return config
+
+
+def is_composed(path: Path) -> bool:
+    """Whether a file begins as `text` does. Raises `FileError` for one that is no regular file."""
+    start = HEADER.partition("{command}")[0].encode()
+    with opened(path) as file:
+        return file.read(len(start)) == start
 
 
 def checked(data: Mapping[str, Any], root: Path = Path()) -> Config:

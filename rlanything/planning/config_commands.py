@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import tell
 from rlanything.files.project import PARAMS
-from rlanything.parser import Subparsers
-from rlanything.planning.commands import configuration, params_file, say_uncommitted, warn
+from rlanything.parser import Subparsers, is_override
+from rlanything.planning.commands import (
+    configuration,
+    params_file,
+    refuse_params,
+    say_uncommitted,
+    warn,
+)
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -21,8 +29,16 @@ def add_config(commands: Subparsers[argparse.ArgumentParser]) -> None:
     config = commands.add_parser("config", help="compose, check and show the configuration")
     actions = config.add_subparsers(title="actions", required=True, metavar="ACTION")
     write = actions.add_parser("write", help="compose experiments/ and overrides into params.yaml")
-    write.add_argument("--output", type=Path, metavar="FILE", help="default: params.yaml")
-    show = actions.add_parser("show", help="print the composition; writes nothing")
+    write.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="a new file, or one that this command wrote; default: params.yaml",
+    )
+    show = actions.add_parser(
+        "show",
+        help="print the composition, or without key=value the file of --params or --workspace; writes nothing",
+    )
     for action, run in ((write, _config_write), (show, _config_show)):
         action.add_argument(
             "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=0.5"
@@ -58,13 +74,39 @@ def _config_write(args: argparse.Namespace) -> int:
     from rlanything.planning import compose, dvcfile
 
     path = args.output or params_file(args)
-    config = compose.write(path, args.overrides, args.root)
+    write = _writer(path, args)
+    data = compose.compose(args.overrides, args.root)
+    config = compose.checked(data, args.root)
+    write(compose.text(data, args.overrides))
     print(f"wrote {path} (scale {config.scale})")
     warn(config, args.root)
     _warn_of_data(config)
     if path.resolve() == (args.root / PARAMS).resolve() and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
+
+
+def _writer(path: Path, args: argparse.Namespace) -> Callable[[str], None]:
+    """What writes a text to the place. The project's params.yaml is replaced as it is; elsewhere only a composed file.
+
+    Raises `UserError` for a place that holds something else.
+    """
+    from rlanything.buffer.views.place import free_place
+    from rlanything.files.atomic import write_text
+
+    if path.resolve() == (args.root / PARAMS).resolve():
+        return partial(write_text, path)
+    return free_place(path, _not_composed, "--output" if args.output else "--params").write_text
+
+
+def _not_composed(file: Path) -> str:
+    from rlanything.planning import compose
+
+    if file.is_dir():
+        return "is a folder; name a file, e.g. trial.yaml"
+    if compose.is_composed(file):
+        return ""
+    return "exists and is no file that `config write` wrote; name another one"
 
 
 def _warn_of_data(config: Config) -> None:
@@ -89,9 +131,16 @@ def _warn_of_open(config: Config) -> None:
 
 
 def _config_show(args: argparse.Namespace) -> int:
-    from rlanything.config import parse
+    from rlanything.config import load, parse
+    from rlanything.files.reader import read_text
     from rlanything.planning import compose
 
+    if args.overrides:
+        refuse_params(args)
+    elif args.params is not None or args.within:
+        load(params_file(args))
+        print(read_text(params_file(args)), end="")
+        return 0
     data = compose.compose(args.overrides, args.root)
     parse(data)
     print(compose.text(data, args.overrides), end="")
@@ -104,13 +153,16 @@ def _config_check(args: argparse.Namespace) -> int:
     from rlanything.runs.layout import Layout
 
     path: Path | None = None
-    if any("=" in word for word in args.what):
+    if any(is_override(word) for word in args.what):
+        refuse_params(args)
         named, config = " ".join(args.what), parse(compose.compose(args.what, args.root))
         check.check(config, args.root)
     elif len(args.what) > 1:
         raise ConfigError(f"config check {' '.join(args.what)}: takes one FILE, or key=value")
     else:
         path = Path(args.what[0]) if args.what else params_file(args)
+        if args.what and args.params is not None:
+            raise ConfigError(f"--params {args.params}: {path} is checked; leave one of them")
         if not path.exists() and path.suffix not in (".yaml", ".yml"):
             raise ConfigError(f"config check {path}: no such file; a value is written {path}=VALUE")
         named, config = str(path), check.read(path, args.root)

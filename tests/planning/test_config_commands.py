@@ -1,0 +1,89 @@
+"""The commands `config write`, `show` and `check`: which file they read, and which one they may replace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rlanything.cli import main
+from rlanything.planning import compose
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A project with its sources and a tiny configuration."""
+    for name in ("experiments", "envs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    compose.write(tmp_path / "params.yaml", ["scale=smoke"], tmp_path)
+    return tmp_path
+
+
+def run(project: Path, *words: str) -> int:
+    return main(["--root", str(project), *words])
+
+
+def refused(project: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert run(project, *words) == 2
+    return capsys.readouterr().err
+
+
+def test_writing_replaces_no_file_that_it_did_not_write(project, capsys):
+    mine, folder = project / "mine.yaml", project / "folder"
+    mine.write_text("stages: {}\n")
+    folder.mkdir()
+    for words in (["config", "write", "--output", str(mine)], ["--params", str(mine), "config", "write"]):
+        argument = next(word for word in words if word.startswith("--"))
+        said = refused(project, capsys, *words)
+        assert f"{argument} {mine}: exists and is no file that `config write` wrote; name another one" in said
+        assert mine.read_text() == "stages: {}\n"
+    said = refused(project, capsys, "config", "write", "--output", str(folder))
+    assert f"--output {folder}: is a folder; name a file, e.g. trial.yaml" in said
+    assert list(folder.iterdir()) == []
+
+
+def test_writing_replaces_what_it_wrote_and_the_projects_own_file(project):
+    trial = project / "trial.yaml"
+    for value in ("0.5", "0.25"):
+        assert run(project, "config", "write", "--output", str(trial), f"signals.lambda={value}") == 0
+        assert yaml.safe_load(trial.read_text())["signals"]["lambda"] == float(value)
+    params = project / "params.yaml"
+    params.write_text("seed: 1\n")  # as a program leaves it that keeps no comments
+    assert run(project, "config", "write", "scale=smoke") == 0
+    assert compose.is_composed(params)
+
+
+def test_show_prints_the_file_that_is_named(project, tmp_path, capsys):
+    other = tmp_path / "other.yaml"
+    compose.write(other, ["scale=smoke", "signals.lambda=0.125"], project)
+    (project / ".rla" / "half").mkdir(parents=True)
+    (project / ".rla" / "half" / "params.yaml").write_text(other.read_text())
+    for words in (["--params", str(other)], ["--workspace", "half"]):
+        capsys.readouterr()
+        assert run(project, *words, "config", "show") == 0
+        assert capsys.readouterr().out == other.read_text()
+    assert run(project, "config", "show", "signals.lambda=0.75") == 0
+    assert yaml.safe_load(capsys.readouterr().out)["signals"]["lambda"] == 0.75
+    assert "nosuch.yaml" in refused(project, capsys, "--params", "nosuch.yaml", "config", "show")
+
+
+@pytest.mark.parametrize("action", ["show", "check"])
+def test_a_file_and_overrides_are_refused_together(project, capsys, action):
+    said = refused(project, capsys, "--params", "nosuch.yaml", "config", action, "scale=smoke")
+    assert "--params nosuch.yaml: with key=value experiments/ alone is read; leave one of them" in said
+
+
+def test_a_check_of_two_files_is_refused(project, capsys):
+    said = refused(project, capsys, "--params", "a.yaml", "config", "check", "b.yaml")
+    assert "--params a.yaml: b.yaml is checked; leave one of them" in said
+
+
+def test_an_arm_can_be_left_out_of_a_check(project, capsys):
+    assert run(project, "config", "check", "scale=smoke", "~arms.full") == 0
+    assert ", full" not in capsys.readouterr().out
+    assert run(project, "config", "check", "~arms.full") == 0
+    assert capsys.readouterr().out.startswith("~arms.full: valid (")
