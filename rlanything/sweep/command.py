@@ -21,6 +21,7 @@ from rlanything.planning.check import own_folder
 from rlanything.sweep.declare import space, words
 from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
+from rlanything.sweep.declare.samplers import SAMPLERS
 from rlanything.sweep.declare.starts import starts
 from rlanything.sweep.errors import SweepError
 from rlanything.sweep.results import experiments
@@ -115,13 +116,13 @@ def print_sweep(path: Path, root: Path) -> None:
     print(f"sweep {name}: arms {arms}, {seeds}, objectives {objectives} ({sweep.measured_by})")
     for parameter, distribution in space.distributions(sweep).items():
         print(f"  {parameter}: {words.drawn(distribution)}")
-    for number, start in enumerate(starts(sweep, baseline_values(sweep, base))):
+    first = starts(sweep, baseline_values(sweep, base))
+    for number, start in enumerate(first):
         outside = "" if start.point is not None else "; not a point of the space"
         sets = ", ".join(f"{k} = {v}" for k, v in start.sets.items())
         print(f"trial {number} {start.label or 'grid'}: {sets}{outside}")
     confirmed = (
         f"confirmed on {counted(sweep.confirm, 'seed')}" if sweep.confirm else "not confirmed on fresh seeds"
     )
-    print(
-        f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {words.until(sweep.budget)}, {confirmed}"
-    )
+    budget = words.until(sweep.budget, len(first) if SAMPLERS[sweep.sampler].every_point else None)
+    print(f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {budget}, {confirmed}")

@@ -40,7 +40,9 @@ GAMES = 40
 
 def declared(**changes: Any) -> Sweep:
     """A sweep over lambda and both thresholds."""
-    data: dict[str, Any] = {"space": {"signals.lambda": LAMBDA, "band": BAND}, "budget": {"trials": 12}}
+    data: dict[str, Any] = {"space": {"signals.lambda": LAMBDA, "band": BAND}}
+    if changes.get("sampler") != "grid":  # which has as many trials as points
+        data["budget"] = {"trials": 12}
     return Sweep.model_validate({**data, **changes})
 
 

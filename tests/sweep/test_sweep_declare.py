@@ -99,6 +99,10 @@ def test_the_papers_point_leaves_a_lambda_that_follows_the_other_as_it_is():
         ({"arms": ["full", "full"]}, "arms: 'full' is there twice"),
         ({"budget": {}}, "give trials, minutes or both"),
         ({"budget": {"trials": 1}}, "budget.trials = 1"),
+        (
+            {"sampler": "grid", "budget": {"trials": 20}, "space": {"judge.m": [2, 3]}},
+            "budget.trials = 20: sampler grid runs every point of the space once; leave it out",
+        ),
         ({"objectives": ["ful.in_domain"]}, "arm 'ful' of 'ful.in_domain': unknown; did you mean 'full'?"),
         ({"objectives": ["in_domain"], "arms": ["policy", "full"]}, "name one, e.g. full.in_domain"),
         ({"objectives": ["in_domain", "cost"], "pruner": "median"}, "needs exactly one objective"),
@@ -245,6 +249,21 @@ def test_a_dry_run_says_in_words_what_is_drawn_and_when_it_ends(tmp_path, capsys
     assert "  learn.updates: 1 to 4, whole numbers\n" in said
     assert "budget 20 trials or 90 minutes" in said
     assert "Distribution" not in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "budget the grid, 6 trials, "),
+        ({"budget": {"minutes": 90}}, "budget the grid, 6 trials or 90 minutes, "),
+    ],
+)
+def test_the_budget_of_a_grid_is_its_trials(tmp_path, capsys, changes, expected):
+    path = written(tmp_path, sampler="grid", space={"judge.m": [2, 4, 5, 6]}, **changes)
+    command.print_sweep(path, ROOT)
+    said = capsys.readouterr().out
+    assert expected in said
+    assert said.count("\ntrial ") == 6
 
 
 def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):

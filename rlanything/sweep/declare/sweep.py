@@ -104,7 +104,13 @@ class Sweep(Section):
 
     @model_validator(mode="after")
     def _check_search(self) -> Sweep:
-        least = SAMPLERS[self.sampler].least_startup
+        sampler = SAMPLERS[self.sampler]
+        if sampler.every_point and "budget" in self.model_fields_set and self.budget.trials is not None:
+            raise ValueError(
+                f"budget.trials = {self.budget.trials}: sampler {self.sampler} runs every point of the space once; "
+                "leave it out, limit the time with budget.minutes, or take another sampler"
+            )
+        least = sampler.least_startup
         if self.startup < least:
             raise ValueError(f"startup = {self.startup}: sampler {self.sampler} needs {least} or more")
         if self.pruner.kind != "none" and len(self.objectives) > 1:

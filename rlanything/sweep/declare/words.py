@@ -23,7 +23,12 @@ def _step(step: float | None) -> str:
     return "" if step is None else f" in steps of {step}"
 
 
-def until(budget: Budget) -> str:
-    """When no further trial is started: `20 trials`, `90 minutes`, or whichever comes first."""
-    parts = [(budget.trials, "trials"), (budget.minutes, "minutes")]
-    return " or ".join(f"{count:g} {unit}" for count, unit in parts if count is not None)
+def until(budget: Budget, grid: int | None = None) -> str:
+    """When no further trial is started: `20 trials`, `90 minutes`, or whichever comes first.
+
+    grid: the number of trials where the sampler runs every point; they are the budget then.
+    """
+    minutes = None if budget.minutes is None else f"{budget.minutes:g} minutes"
+    trials = None if budget.trials is None else f"{budget.trials} trials"
+    parts = [trials if grid is None else f"the grid, {grid} trials", minutes]
+    return " or ".join(part for part in parts if part is not None)
