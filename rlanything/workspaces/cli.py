@@ -23,10 +23,11 @@ from rlanything.planning.commands import (
     say_uncommitted,
     warn,
 )
-from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, EVALUATE, LABEL, TRAIN, of_arm
+from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, EVALUATE, LABEL, REPORT, TRAIN, of_arm
 from rlanything.workspaces import places
 
 if TYPE_CHECKING:
+    from rlanything.config import Config
     from rlanything.stages.stage import Stage
 
 REDIVIDE = "redivide"
@@ -150,7 +151,7 @@ def _stage(args: argparse.Namespace) -> int:
     if args.overrides:
         if stage.engine:
             check.packages(config)
-        return _trial(args, stage)
+        return _trial(args, stage, config)
     if stage.engine:
         check.machine(config)
         checkpoints.check(config, args.root)
@@ -166,17 +167,21 @@ def _stage(args: argparse.Namespace) -> int:
     return 0
 
 
-def _trial(args: argparse.Namespace, stage: Stage) -> int:
-    """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
+def _trial(args: argparse.Namespace, stage: Stage, config: Config) -> int:
+    """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet.
+
+    config: what the overrides give."""
     from rlanything.files.project import PARAMS
     from rlanything.planning import check, checkpoints
-    from rlanything.workspaces import linked, trial
+    from rlanything.workspaces import linked, needed, trial
     from rlanything.workspaces.unchanged import unchanged
 
+    place = trial.named(args.root, args.overrides, args.workspace or "")
+    args.within = place.name
+    needed.check(stage, config, place, args.arm, args.overrides, args.root)
     found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
     if args.one_process:
         found = replace(found, config=found.config.in_one_process())
-    args.within = found.name
     tell(f"in workspace {found.name}: {' '.join(args.overrides)}")
     if stage.engine:
         check.check(found.config, found.root)
@@ -185,7 +190,8 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
     linked.require_folders(found.root, stage.name, args.arm)
     warn(found.config, found.root)
     with _progress(args, found.root):
-        trial.make_inputs(found, stage.name)
+        if stage.name != REPORT:  # it reads neither
+            trial.make_inputs(found, stage.name)
         if stage.name in linked.MEASURING:
             linked.check_runs(found.root)
         if stage.name not in BEFORE_TRAINING:

@@ -39,10 +39,15 @@ def trial_name(overrides: Sequence[str]) -> str:
     return f"trial-{content_id(sorted(overrides))[:8]}"
 
 
+def named(project: Path, overrides: Sequence[str], name: str = "") -> Path:
+    """The folder of the trial, made or not. Raises `ConfigError` for a name that cannot be one."""
+    return places.free(name or trial_name(overrides), project)
+
+
 def prepare(project: Path, params: Path, overrides: Sequence[str], name: str = "") -> Trial:
     """Make the workspace, or find it again. Raises `ConfigError` for one of this name with another configuration."""
-    name = name or trial_name(overrides)
-    place = places.free(name, project)
+    place = named(project, overrides, name)
+    name = place.name
     data = compose.compose(overrides, project)
     file = place / PARAMS
     if file.is_file():
