@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
-from rlanything.config import Config
+from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.project import PARAMS, PRIVATE
@@ -16,6 +17,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import EVALUATE, LABEL, TRAIN
 from rlanything.sweep.trials.inputs import MADE, Inputs
 from rlanything.workspaces import listing
+from rlanything.workspaces.places import name_of
 
 MEASURING = (LABEL, EVALUATE)
 """Stages whose results belong to runs that are there."""
@@ -28,7 +30,7 @@ def require_own(root: Path, stage: str) -> None:
         if path.is_symlink():
             raise ConfigError(
                 f"{path}: a link to {path.resolve()}: `rlanything {stage}` would change another folder's results; "
-                f"run it in {path.resolve().parent}"
+                f"run it in {path.resolve().parent}{_of_trial(root, [stage])}"
             )
 
 
@@ -53,17 +55,37 @@ def check(root: Path, project: Path, config: Config, stage: str, arm: str) -> No
     """
     if stage not in (TRAIN, *MEASURING) or not any((root / name).is_symlink() for name in MADE):
         return
-    if (root / MADE[0]).resolve() == (project / MADE[0]).resolve():  # which may be a link to a larger disk
-        inputs = Inputs.of(project, project / PARAMS, project / PRIVATE / "inputs", older=True)
-        if found := inputs.differences(config):
-            words = [stage, *(["--arm", arm] if arm else []), *listing.overrides(root / PARAMS)]
-            raise ConfigError(
-                f"{root / MADE[0]}: these are the project's tasks and base models, made under other settings since "
-                f"({few(found)}). With its overrides the command makes the workspace's own beside: "
-                f"`rlanything --workspace {root.name} {shlex.join(words)}`"
-            )
+    if found := _differences(root, project, config):
+        words = [stage, *(["--arm", arm] if arm else [])]
+        raise ConfigError(
+            f"{root / MADE[0]}: a link to tasks and base models that were made under other settings (here -> there: "
+            f"{few(found)})"
+            f"{_of_trial(root, words)}"
+        )
     if stage in MEASURING:
         check_runs(root)
+
+
+def _differences(root: Path, project: Path, config: Config) -> list[str]:
+    """What is other in the workspace's configuration than in that of the tasks and base models to which it links."""
+    made, here = (root / MADE[0]).resolve(), project / PRIVATE / "inputs"
+    inputs = Inputs.of(project, project / PARAMS, here, older=True)
+    if made == (project / MADE[0]).resolve():  # which may be a link to a larger disk
+        return [] if inputs.project is None else inputs.differences(config, inputs.project)
+    if made.parent.parent == here.resolve() and (made.parent / PARAMS).is_file():
+        return inputs.differences(config, load(made.parent / PARAMS))
+    return []
+
+
+def _of_trial(root: Path, words: Sequence[str]) -> str:
+    """How the command works as that of a trial, which finds or makes the tasks and base models of its values.
+
+    '' for a folder whose params.yaml does not say by which overrides it was written."""
+    overrides = listing.overrides(root / PARAMS)
+    if not overrides or not name_of(root):
+        return ""
+    command = shlex.join(["rlanything", "--workspace", root.name, *words, *overrides])
+    return f". With the workspace's overrides the command finds its own beside, or makes them: `{command}`"
 
 
 def check_runs(root: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from stage_cases import ROOT
@@ -35,7 +37,7 @@ def test_a_trial_is_not_measured_on_tasks_that_the_project_made_since(project, c
         capsys.readouterr()
         assert run(project, "--workspace", name, *words) == 2
         said = capsys.readouterr().err
-        assert "made under other settings since (seed: 0 -> 1)" in said
+        assert "made under other settings (here -> there: seed: 0 -> 1)" in said
         assert f"`rlanything --workspace {name} {' '.join(words)} scale=smoke tasks.train=3 " in said
     assert not (project / ".rla" / name / "evaluation").exists()
     assert run(project, *measure, *BOLD) == 0
@@ -70,15 +72,12 @@ def test_a_trial_refuses_the_projects_new_tasks_also_where_these_lie_on_another_
     for name in MADE if elsewhere else ():
         (disk / name).mkdir()
         (project / name).symlink_to(disk / name)
-    layout = Layout(project)
-    for file in (layout.manifest, layout.bootstrap):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("{}")
+    made(project)
     found = trial.prepare(project, project / "params.yaml", BOLD)
     assert found.inputs == project
     linked.check(found.root, project, found.config, "train", "full")
     compose.write(project / "params.yaml", [*TINY, "seed=1"], project)
-    with pytest.raises(ConfigError, match=r"made under other settings since \(seed: 0 -> 1\)"):
+    with pytest.raises(ConfigError, match=r"made under other settings \(here -> there: seed: 0 -> 1\)"):
         linked.check(found.root, project, found.config, "train", "full")
 
 
@@ -125,6 +124,45 @@ def test_links_of_single_files_and_of_what_a_stage_only_reads_are_followed(proje
     (project / "runs" / "full").symlink_to(project / "models")
     linked.require_folders(project, "evaluate", "full")
     linked.require_folders(project, "train", "outcome")
+
+
+def made(folder: Path) -> None:
+    """Tasks and base models, as far as it is looked whether they are there."""
+    layout = Layout(folder)
+    for file in (layout.manifest, layout.bootstrap):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+
+
+def test_a_workspace_that_got_other_values_refuses_the_inputs_of_its_former_ones(project, capsys):
+    found = trial.prepare(project, project / "params.yaml", [*TINY, "seed=1"], "half")
+    assert found.inputs.parent == project / ".rla" / "inputs"
+    made(found.inputs)
+    linked.check(found.root, project, found.config, "train", "full")
+    assert run(project, "--workspace", "half", "config", "write", *TINY, "seed=5") == 0
+    capsys.readouterr()
+    assert run(project, "--workspace", "half", "train", "--arm", "full") == 2
+    said = capsys.readouterr().err
+    assert "made under other settings (here -> there: seed: 5 -> 1)" in said
+    words = shlex.join([*TINY, "seed=5"])
+    assert f"or makes them: `rlanything --workspace half train --arm full {words}`" in said
+    again = trial.prepare(project, project / "params.yaml", [*TINY, "seed=5"], "half")
+    linked.check(again.root, project, again.config, "train", "full")
+
+
+def test_a_stage_that_would_change_linked_inputs_names_the_command_that_works(project, capsys, monkeypatch):
+    words = [*TINY, "seed=1"]
+    trial.prepare(project, project / "params.yaml", words, "half")
+    for stage in ("tasks", "bootstrap"):
+        capsys.readouterr()
+        assert run(project, "--workspace", "half", stage) == 2
+        said = capsys.readouterr().err
+        assert "would change another folder's results" in said
+        assert f"or makes them: `rlanything --workspace half {stage} {shlex.join(words)}`" in said
+    ran = []
+    monkeypatch.setattr(trial, "run_command", lambda config, root, command: ran.append(command))
+    assert run(project, "--workspace", "half", "bootstrap", *words) == 0
+    assert ran == [("tasks",), ("bootstrap",)]
 
 
 def test_overrides_name_one_workspace_in_any_order(project):
@@ -188,7 +226,7 @@ def test_what_an_error_advises_works_as_it_stands(project, capsys):
     capsys.readouterr()
     assert run(project, "evaluate", "--arm", "full", *TINY, "seed=1") == 2
     name = trial.trial_name([*TINY, "seed=1"])
-    assert f"`rlanything --workspace {name} train --arm full`" in capsys.readouterr().err
+    assert f"`rlanything --workspace {name} train --arm full scale=smoke " in capsys.readouterr().err
 
 
 def test_a_run_that_no_revision_has_is_told_from_a_project_without_runs(project, capsys):

@@ -63,14 +63,14 @@ class Inputs:
             return self.root
         return self.folder / self.key(config)
 
-    def differences(self, config: Config) -> list[str]:
-        """What is other in this configuration than in the one of the project's own data/ and models/, by key.
+    def differences(self, config: Config, made: Config) -> list[str]:
+        """What is other in this configuration than in `made`, from which tasks and base models were made, by key.
 
-        Empty where they would come out the same, and where the project has none.
+        Empty where they would come out the same.
         """
-        if self.project is None or self.key(config) == self.key(self.project):
+        if self.key(config) == self.key(made):
             return []
-        before, now = (self._params(one) for one in (config, self.project))
+        before, now = (self._params(one) for one in (config, made))
         return changed(before, now)
 
     def _params(self, config: Config) -> dict[str, Any]:
