@@ -129,11 +129,13 @@ def _panels(found: Compared) -> Iterator[str]:
 
 
 def _seeds(found: Compared, group: Group) -> Iterator[str]:
-    """Seeds that differ in number: what of them is left out."""
+    """Seeds that differ in number: what of them is left out. A side without panels has no seeds that are known."""
     start = first(group)
     reference = group.of[start]
     for side, arm in list(zip(found.sides, group.of, strict=True))[start + 1 :]:
-        if arm is None or reference is None or arm.seeds == reference.seeds or not arm.panels:
+        if arm is None or reference is None or arm.seeds == reference.seeds:
+            continue
+        if not (arm.panels and reference.panels):
             continue
         pair = f"{found.sides[start].letter} and {side.letter}{f', {code(group.arm)}' if group.arm else ''}"
         if len(arm.seeds) == len(reference.seeds) == 1:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
+from rlanything.buffer.views.find.places import run_names
 from rlanything.compare.project import of_project
 from rlanything.compare.revision import of_revision, resolve
 from rlanything.compare.run.single import single
@@ -31,7 +32,8 @@ def sides(revisions: Sequence[str], names: Sequence[str], root: Path) -> list[Si
 
 def _side(letter: str, name: str, root: Path) -> Side:
     place = _project(name, root)
-    if place is not None:
+    by_path = (root / name / PARAMS).is_file()
+    if place is not None and (by_path or not _is_run(name, root)):
         return of_project(letter, name, "a whole experiment", place)
     where, colon, run = name.partition(":")
     within = _project(where, root) if colon else None
@@ -48,6 +50,11 @@ def _project(name: str, root: Path) -> Path | None:
     if (root / name / PARAMS).is_file():
         return (root / name).resolve()
     return places.find(name, root) if name in workspaces(root) else None
+
+
+def _is_run(name: str, root: Path) -> bool:
+    """Whether an arm or a run has that name: in every command it comes before a workspace of the same name."""
+    return any(name in (run, run.partition("/")[0]) for run in run_names(root))
 
 
 def _others(root: Path) -> str:

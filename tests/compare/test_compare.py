@@ -15,6 +15,7 @@ from rlanything.compare.comparison import headline, notes
 from rlanything.compare.origins import buffers
 from rlanything.compare.page import comparison_md
 from rlanything.compare.results import Group, Pairing, Why
+from rlanything.compare.sides import sides
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.report.results.evaluations import read_evaluation
@@ -128,6 +129,19 @@ def test_a_revision_is_read_from_git_and_nothing_is_claimed_without_its_tasks(ro
     said = capsys.readouterr().out
     assert "not tested: only a summary is recorded" in said
     assert "no setting differs" in said
+
+
+def test_no_seeds_are_claimed_of_a_side_whose_evaluations_are_not_there(root):
+    for found in (compared(root, ".", revisions=["HEAD"]), compared(root, ".", "HEAD")):
+        assert not [note for note in notes(found) if "seed" in note]
+
+
+def test_an_arm_comes_before_a_workspace_of_its_name_and_a_path_before_both(tmp_path):
+    own = experiment(tmp_path / "own")
+    for place in (".rla/full", ".rla/bold", "policy"):
+        experiment(own / place, ("base", "outcome"))
+    found = sides([], ["full", ".rla/full", "bold", "policy"], own)
+    assert [side.kind for side in found] == ["arm full, seed 0, 1", *["a whole experiment"] * 3]
 
 
 def test_the_origin_of_both_is_compared(root, tmp_path):
