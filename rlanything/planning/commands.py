@@ -219,7 +219,7 @@ def _plan(args: argparse.Namespace) -> int:
     config = composed(args) if args.overrides else configuration(args, data=False, installed=False)
     if not args.overrides:
         say_uncommitted(params_file(args))
-    arms = args.arm or list(config.arms)
+    arms = list(dict.fromkeys(args.arm or config.arms))
     for arm in arms:
         config.arm(arm)
     return print_plan(args, config, arms)

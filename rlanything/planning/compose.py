@@ -232,16 +232,37 @@ def _panel(name: str, known: Sequence[str]) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """A suggestion for an unknown key: a key of the same section that is spelled like it, then keys with the same last
-    word, otherwise the keys of the same section."""
+    """A suggestion for an unknown key: a key of the same section that is spelled like it, the key whose sections are,
+    then keys with the same last word, otherwise the keys of the nearest section that there is."""
     parent, _, last = name.rpartition(".")
-    beside = [key for key in known if key.rpartition(".")[0] == parent]
+    beside = _within(parent, known)
     if parent and get_close_matches(last, [key.rpartition(".")[2] for key in beside], n=1, cutoff=0.75):
         return unknown(name, beside)
+    if parent and (spelled := _spelled_like(name, known)):
+        return f"unknown; did you mean {spelled!r}?"
     elsewhere = [key for key in known if key.rpartition(".")[2] == last]
     if elsewhere:
         return f"unknown; did you mean {' or '.join(repr(key) for key in elsewhere)}?"
-    return unknown(name, beside or list(known))
+    while parent and parent not in known:
+        parent = parent.rpartition(".")[0]
+    return unknown(name, _within(parent, known))
+
+
+def _within(section: str, known: Sequence[str]) -> list[str]:
+    """The keys of a section; those that have none for ''."""
+    return [key for key in known if key.rpartition(".")[0] == section]
+
+
+def _spelled_like(name: str, known: Sequence[str]) -> str:
+    """The key of which every word is that of `name`, or the nearest one in its section; '' where there is none."""
+    found = ""
+    for word in name.split("."):
+        words = [key.rpartition(".")[2] for key in _within(found, known)]
+        near = [word] if word in words else get_close_matches(word, words, n=1)
+        if not near:
+            return ""
+        found = f"{found}.{near[0]}".removeprefix(".")
+    return found
 
 
 def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

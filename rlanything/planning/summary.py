@@ -121,7 +121,7 @@ def _row(plan: ArmPlan, cost: Estimate | None) -> str:
     if cost is not None:
         read, written = (_tokens(cost, name) for name in ("read", "written"))
         values = (_count(read), _count(written), gb(cost.memory.peak), _hours(cost.all_hours))
-        cells += [f"{value:>{width}}" for value, (_, width) in zip(values, _COSTS, strict=True)]
+        cells += [f" {value:>{width - 1}}" for value, (_, width) in zip(values, _COSTS, strict=True)]
     if plan.seconds is not None:
         cells.append(f"{clock(plan.seconds):>11}")
     return f"{plan.name:<14}" + "".join(cells)
@@ -137,7 +137,7 @@ def _count(tokens: float) -> str:
 
 
 def _hours(hours: float) -> str:
-    return f"{hours:,.1f}" if hours >= 10 else f"{hours:,.2f}"
+    return f"{hours:,.{0 if hours >= 100_000 else 1 if hours >= 10 else 2}f}"
 
 
 def _measured(plans: Sequence[ArmPlan]) -> bool:

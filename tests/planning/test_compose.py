@@ -179,6 +179,13 @@ def explained(lines: list[str]) -> set[str]:
         ("arm@arms.full=ful", "arm@arms.full = 'ful': unknown; did you mean 'full'?"),
         ("signals.lamda=1", "unknown; did you mean 'signals.lambda'?"),
         ("lambda=1", "unknown; did you mean 'signals.lambda'?"),
+        (
+            "arms.ful.advantage=mixed",
+            "'arms.ful.advantage=mixed': unknown; did you mean 'arms.full.advantage'?",
+        ),
+        ("lern.polcy.lr=1", "unknown; did you mean 'learn.policy.lr'?"),
+        ("zzz.yyy=1", "unknown; known: adaptation, arms, bootstrap, endpoints, engine, env, evaluate, "),
+        ("judge.zzz.yyy=1", "known: judge.accuracy, judge.m, judge.max_invalid, "),
         ("modle=embedded", "unknown; did you mean 'model'?"),
         ("signals.lambda", "expected key=value, e.g. signals.lambda=0.5"),
         ("policy", "expected key=value, e.g. signals.lambda=0.5; an arm is chosen with --arm policy"),
@@ -202,6 +209,13 @@ def test_a_bad_override_is_refused_with_the_nearest_name(override, expected):
         compose.compose([override], ROOT)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("override", ["zzz.yyy=1", "judge.zzz.yyy=1"])
+def test_of_an_unknown_section_no_keys_of_others_are_listed(override):
+    with pytest.raises(ConfigError) as caught:
+        compose.compose([override], ROOT)
+    assert "learn.policy.lr" not in str(caught.value)
 
 
 def test_a_folder_without_experiments_is_named(tmp_path):

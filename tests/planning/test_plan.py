@@ -1,6 +1,7 @@
 """The dry run's numbers: parameters against the real model, what it prints, time from the calibration."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,16 @@ def test_time_is_iterations_times_rounds_of_seeds(tmp_path):
     assert planned.seconds == 1.5 * CONFIG.train.iterations * 2  # three seeds, two at a time
     text = summary.render(CONFIG, SIZES, [planned])
     assert text.partition("\nfull ")[2].splitlines()[0].endswith(" 0:06")
+
+
+def test_an_arm_that_is_named_twice_is_planned_once_and_long_hours_touch_no_other_column(capsys):
+    once = ["--root", str(ROOT), "plan", "--device", "L4", "scale=paper", "--arm", "full"]
+    assert main(once) == 0
+    said = capsys.readouterr().out
+    row = next(line for line in said.splitlines() if line.startswith("full "))
+    assert re.search(r" GB +\d{3},\d{3}$", row)
+    assert main([*once, "--arm", "full"]) == 0
+    assert capsys.readouterr().out == said
 
 
 def test_an_embedded_model_has_at_most_the_parameters_of_a_whole_vocabulary():
