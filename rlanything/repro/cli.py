@@ -93,7 +93,9 @@ def _add_difference(commands: Subparsers[argparse.ArgumentParser]) -> None:
     about = "where two runs, or the results of two projects, first differ; exit 1 when they do"
     parser = commands.add_parser("first-difference", help=about, description=about)
     for name in ("first", "second"):
-        parser.add_argument(name, type=Path, metavar=name.upper(), help="the folder of a run or of a project")
+        parser.add_argument(
+            name, metavar=name.upper(), help="the folder of a run or of a project, e.g. runs/full/seed-0"
+        )
     parser.set_defaults(run=_difference)
 
 
@@ -101,7 +103,8 @@ def _difference(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.cli.output import print_text
     from rlanything.repro import difference
 
-    trees = difference.folders(args.first, args.second)
+    root = args.root.resolve()
+    trees = difference.folders(difference.named(args.first, root), difference.named(args.second, root))
     found = difference.first_difference(*trees)
     count = len(trees[0].names())
     if not found and not count:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from rlanything.core.errors import ConfigError
+from rlanything.buffer.views.find.places import RUNS, run_names
+from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.project import PARAMS
 from rlanything.repro.file_difference import Place, first_place
 
@@ -83,13 +84,21 @@ def first_difference(first: Tree, second: Tree) -> Difference | None:
     return None
 
 
-def folders(first: Path, second: Path) -> tuple[Folder, Folder]:
-    """Two folders to compare. In projects, workspaces and trials, only the outputs of the pipeline are compared.
+def named(name: str, root: Path) -> Path:
+    """The folder that a name means: in the project, among its runs, or from the current folder, in this order.
 
-    Raises `ConfigError` for a path that is not a folder."""
-    for path in (first, second):
-        if not path.is_dir():
-            raise ConfigError(f"{path}: no such folder")
+    Raises `ConfigError` with the nearest run."""
+    places = (root / name, root / RUNS / name, Path(name))
+    found = next((place for place in places if place.is_dir()), None)
+    if found is None:
+        runs = run_names(root)
+        hint = f"; as the name of a run it is {unknown(name.removeprefix(f'{RUNS}/'), runs)}" if runs else ""
+        raise ConfigError(f"{name}: no such folder, neither in {root} nor in the current one{hint}")
+    return found
+
+
+def folders(first: Path, second: Path) -> tuple[Folder, Folder]:
+    """Two folders to compare. In projects, workspaces and trials, only the outputs of the pipeline are compared."""
     project = all(any((of / name).is_file() for name in PROJECT) for of in (first, second))
     only = STAGES if project else ()
     return Folder(first, only), Folder(second, only)

@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rlanything.buffer.views.find.revision import known_revisions, nearest
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files import hashes
@@ -110,7 +111,7 @@ def from_revision(root: Path, revision: str) -> Workspace:
     """A copy of the project at a git revision. Raises `ConfigError` for an unknown revision or one without dvc.lock.
 
     What its stages read and git does not hold, such as a checkpoint, is taken from disk."""
-    commit = _git(root, revision, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
+    commit = _commit(root, revision)
     lock = _git(root, revision, "show", f"{commit}:./dvc.lock").decode()
     archive = _git(root, revision, "archive", "--format=tar", commit)
     target = root / PRIVATE / "verify" / f"{commit[:12]}-{_software()[:12]}"
@@ -177,6 +178,17 @@ def _digest(files: dict[str, Path]) -> str:
 def _software() -> str:
     """A hash of the versions of Python and of the installed packages."""
     return content_id({"python": platform.python_version(), "packages": packages()})
+
+
+def _commit(root: Path, revision: str) -> str:
+    words = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        return _git(root, revision, *words).decode().strip()
+    except ConfigError:
+        known = known_revisions(root)
+        if not known:  # no repository, no git or no commit, and the message says so
+            raise
+        raise ConfigError(f"no revision {revision!r}; {nearest(revision, known)}") from None
 
 
 def _git(root: Path, revision: str, *words: str) -> bytes:

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
+from rlanything.buffer import TaskBuffer, write_snapshot
 from rlanything.cli import main
+from rlanything.core.types import Task
 from rlanything.files import reader
 from rlanything.repro import file_difference
 from rlanything.repro.difference import first_difference, folders
@@ -179,6 +181,21 @@ def test_two_folders_without_results_are_not_called_equal(tmp_path, capsys, proj
     (tmp_path / "first" / ".rla" / "hidden").touch()
     assert main(["first-difference", str(tmp_path / "first"), str(tmp_path / "second")]) == 2
     assert "neither has results to compare" in capsys.readouterr().err
+
+
+def test_folders_are_named_as_in_other_commands(tmp_path, monkeypatch, capsys):
+    root, here = tmp_path / "project", tmp_path / "here"
+    for place in (root / "runs/full/seed-0", root / "runs/policy/seed-0", here / "copy"):
+        write_snapshot(TaskBuffer.start([Task("toy", "do it", {}, {})]), place / "buffer" / "iter_0000.jsonl")
+    (root / "params.yaml").touch()
+    monkeypatch.chdir(here)
+    for second in ("policy/seed-0", "runs/policy/seed-0", "copy"):
+        assert main(["--root", str(root), "first-difference", "full/seed-0", second]) == 0
+    capsys.readouterr()
+    assert main(["--root", str(root), "first-difference", "full/seed-0", "full/sed-0"]) == 2
+    said = capsys.readouterr().err
+    assert f"full/sed-0: no such folder, neither in {root} nor in the current one; " in said
+    assert "as the name of a run it is unknown; did you mean 'full/seed-0'?" in said
 
 
 def test_equal_values_in_other_words_differ_by_their_bytes():

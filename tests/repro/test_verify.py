@@ -84,6 +84,11 @@ def project(tmp_path, monkeypatch) -> Path:
     return root
 
 
+def test_an_unknown_revision_is_answered_with_the_nearest(project, capsys):
+    assert main(["--root", str(project), "verify-repro", "HAED"]) == 2
+    assert capsys.readouterr().err == "rlanything: no revision 'HAED'; nearest: HEAD\n"
+
+
 def test_a_deterministic_pipeline_comes_out_the_same_and_leaves_nothing(project, capsys):
     assert main(["--root", str(project), "verify-repro"]) == 0
     assert "2 of 2 outputs (2 files) came out with the same bytes" in capsys.readouterr().out
