@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import tell
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import (
@@ -127,6 +128,11 @@ def _ls(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.cli.output import print_page
     from rlanything.workspaces import listing
 
+    if not places.is_project(args.project):
+        raise ConfigError(
+            f"{args.project.resolve()}: no project here or above, which has a {PARAMS} or an experiments/config.yaml; "
+            "--root DIR names one"
+        )
     print_page(listing.page(args.project), listing.text, args.json)
     return 0
 
@@ -171,7 +177,6 @@ def _trial(args: argparse.Namespace, stage: Stage, config: Config) -> int:
     """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet.
 
     config: what the overrides give."""
-    from rlanything.files.project import PARAMS
     from rlanything.planning import check, checkpoints
     from rlanything.workspaces import linked, needed, trial
     from rlanything.workspaces.unchanged import unchanged

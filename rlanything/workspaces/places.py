@@ -22,9 +22,14 @@ def project(here: Path) -> Path:
     """The nearest folder at or above `here` that is a project; `here` itself where there is none."""
     folder = here.resolve()
     for place in (folder, *folder.parents):
-        if (place / PARAMS).is_file() or (place / "experiments" / "config.yaml").is_file():
+        if is_project(place):
             return here if place == folder else place
     return here
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder has a configuration, or what one is composed of."""
+    return (folder / PARAMS).is_file() or (folder / "experiments" / "config.yaml").is_file()
 
 
 def find(name: str, root: Path) -> Path:

@@ -179,6 +179,15 @@ def test_a_root_that_is_not_there_is_no_empty_project(tmp_path, capsys):
             assert capsys.readouterr().err == f"rlanything: --root {tmp_path / name}: no such folder\n"
 
 
+def test_a_folder_that_is_no_project_has_no_list(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words in (["ls"], ["--root", str(tmp_path), "ls"]):
+        assert main(words) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert f"{tmp_path}: no project here or above, which has a params.yaml" in said.err
+
+
 def test_a_training_whose_folder_is_being_removed_is_not_listed(tmp_path):
     for key in ("0123abcd", ".gone-4567cdef"):
         (tmp_path / ".rla" / "live" / key / f"of-{key[-4:]}" / "seed-0").mkdir(parents=True)
