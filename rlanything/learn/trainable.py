@@ -64,15 +64,13 @@ def _found(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
 
 def _narrow(fields: Mapping[str, Any], kinds: list[str], window: Any) -> bool:
     """Whether a layer has a window that ends before the first token of a text that the model may read."""
-    qwen = str(fields.get("model_type")).startswith(
-        "qwen"
-    )  # it has no window where its config.json is silent
+    # Where the config.json of a Qwen is silent, it has no window.
+    qwen = str(fields.get("model_type")).startswith("qwen")
     asked = fields.get("use_sliding_window", not qwen)
     if window is None or not asked:
         return False
-    if (
-        "use_sliding_window" in fields and SLIDING not in kinds
-    ):  # the layers from `max_window_layers` on have it
+    if "use_sliding_window" in fields and SLIDING not in kinds:
+        # The layers from `max_window_layers` on have it.
         first, layers = fields.get("max_window_layers"), fields.get("num_hidden_layers")
         if kinds or (isinstance(first, int) and isinstance(layers, int) and first >= layers):
             return False

@@ -39,8 +39,8 @@ def _chosen(config: Config) -> Mapping[str, Checkpoint]:
 
 
 def check(config: Config, root: Path) -> None:
-    """Raise `ConfigError` for a folder that holds no checkpoint, one that the engine cannot run, or no training can, and
-    for a path of one's own where the models are embedded.
+    """Raise `ConfigError` for a folder that holds no checkpoint, for one that the engine cannot run or no training can,
+    and for a path of one's own where the models are embedded.
 
     Of a name on the hub only what the cache of this machine has is looked at. A checkpoint of `evaluate` that is not
     there yet is left out: a training may make it.
