@@ -28,7 +28,7 @@ REFUSED = {
     "mount_setattr",
     "namespaces": "unshare setns",
     "what outlives a process": "memfd_create memfd_secret shmget semget msgget mq_open add_key request_key keyctl "
-    "setxattr lsetxattr fsetxattr setxattrat",
+    "setxattr lsetxattr fsetxattr setxattrat file_setattr",
     "memory that nobody counts": "inotify_init inotify_init1 vmsplice io_setup socket bind listen seccomp "
     "landlock_create_ruleset landlock_add_rule",
     "rare doors": "bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register fanotify_init "
@@ -43,14 +43,16 @@ OTHERS_ONLY = ("prlimit64", "sched_setaffinity")
 NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00000080)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME."""
 REFUSED_WITH = {
-    "fcntl": (1, (6, 7, 37, 38, 1024, 1026, 1031)),
+    "fcntl": (1, (6, 7, 37, 38, 1024, 1026, 1031, 1036, 1038)),
     "setsockopt": (2, (7, 8, 32, 33)),
     "prctl": (0, (22, 62, 78)),
-    "ioctl": (1, (0x5412, 0x541C)),
+    "ioctl": (1, (0x5412, 0x541C, 0x40086602, 0x40046602, 0x401C5820)),
 }
 """Refused with these values at this place. fcntl: F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY,
-F_SETPIPE_SZ. setsockopt: SO_SNDBUF, SO_RCVBUF, and both by force. prctl: PR_SET_SECCOMP, PR_SCHED_CORE, PR_FUTEX_HASH,
-whose table may be gigabytes. ioctl: TIOCSTI and TIOCLINUX, input to a terminal."""
+F_SETPIPE_SZ, and F_SET_RW_HINT and F_SET_FILE_RW_HINT, which stay on a folder. setsockopt: SO_SNDBUF, SO_RCVBUF, and
+both by force. prctl: PR_SET_SECCOMP, PR_SCHED_CORE, PR_FUTEX_HASH, whose table may be gigabytes. ioctl: TIOCSTI and
+TIOCLINUX, input to a terminal; FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS and FS_IOC_FSSETXATTR, flags that stay on a
+folder."""
 INT = 0xFFFFFFFF
 """The bits of an argument that is an int."""
 SHARED_ANONYMOUS = 0x21
