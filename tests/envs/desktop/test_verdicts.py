@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import tracemalloc
 
 import pytest
@@ -55,6 +56,15 @@ def test_a_spreadsheet_that_cannot_be_read_does_not_hold(tmp_path, content):
     assert not holds(tmp_path, {"cell": "Z9", "of": SHEET, "value": ""})
     assert tracemalloc.get_traced_memory()[1] < 40 * 2**20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("piece", ["\n", "<b/>1", "<!---->1"])
+def test_a_cell_of_many_pieces_is_read_in_linear_time(tmp_path, piece):
+    text = piece * (6 * 2**20 // len(piece))
+    (tmp_path / SHEET).write_bytes(gzip.compress(sheet(("00", text)).encode()))
+    started = time.process_time()
+    assert not holds(tmp_path, {"cell": "A1", "of": SHEET, "value": "7"})
+    assert time.process_time() - started < 20
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

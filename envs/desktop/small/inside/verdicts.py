@@ -114,7 +114,9 @@ class _Cells:
         self.texts: dict[tuple[str, str], str] = {}
         self._sheets = 0
         self._at: tuple[str, str] | None = None
+        self._pieces: list[str] = []
         self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True  # otherwise every line break is a piece
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
@@ -123,16 +125,23 @@ class _Cells:
     def _start(self, name: str, given: dict[str, str]) -> None:
         self._sheets += name == f"{GNUMERIC} Sheet"
         if name == f"{GNUMERIC} Cell" and self._sheets == 1:
+            self._keep()
             self._at = given.get("Col", ""), given.get("Row", "")
-            self.texts[self._at] = ""
 
     def _text(self, data: str) -> None:
         if self._at is not None:
-            self.texts[self._at] += data
+            self._pieces.append(data)
 
     def _end(self, name: str) -> None:
         if name == f"{GNUMERIC} Cell":
-            self._at = None
+            self._keep()
+
+    def _keep(self) -> None:
+        """The text of the cell that ends here, joined at once: adding piece after piece takes quadratic time."""
+        if self._at is not None:
+            self.texts[self._at] = "".join(self._pieces)
+        self._at = None
+        self._pieces.clear()
 
     def _refuse(self, *_: object) -> None:
         raise ValueError("a spreadsheet declares no document type")
