@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlanything.compare.side import Side
-from rlanything.config.endpoints import SECRETS
+from rlanything.planning.disclosed import SECRET
 from rlanything.report.configuration import HIDDEN, SECTIONS
 from rlanything.report.formatting import NONE
 
@@ -23,10 +23,6 @@ TEXTS = ("seed", "scale", *SECTIONS, "arm", "arms")
 WORDS = ("env", "engine", "executor")
 """Of these, texts of one word are shown, e.g. `fast`: classes have options of their own."""
 UNSHOWN = "(not shown)"
-_SECRET = re.compile(
-    rf"{SECRETS.pattern}|passw|passphrase|credential|(access|private)[-_]?key", re.IGNORECASE
-)
-"""Names whose values are never shown, wherever they stand."""
 _PLACE = re.compile(r"[/~\\$]|\w:\\|.*(://|@)", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]{1,30}")
 _CLASS = re.compile(r"[\w.]{1,200}")
@@ -94,7 +90,7 @@ def _is_public(key: str, value: Any) -> bool:
         return all(_is_public(f"{key}.{name}", item) for name, item in value.items())
     if isinstance(value, (list, tuple)):
         return all(_is_public(key, item) for item in value)
-    if any(_SECRET.search(part) for part in key.split(".")):
+    if any(SECRET.search(part) for part in key.split(".")):
         return value is None
     return not isinstance(value, str) or _is_public_text(key, value)
 

@@ -17,7 +17,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.core.protocols import Engine, LeavesOpen, Pictured, Stored, TaskFamily
 from rlanything.core.splits import TRAIN
-from rlanything.planning import samplers
+from rlanything.planning import disclosed, samplers
 from rlanything.planning.declared_class import declared_class
 from rlanything.planning.samplers import NATIVE
 from rlanything.runs import build, families
@@ -52,6 +52,7 @@ def check(
     data: whether the environment's data must be there. Without it no task family is constructed.
     """
     arm_names(config)
+    disclosed.check_names(config)
     for name, section in config.named().items():
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.printable import one_line, tell
+from rlanything.core.printable import one_line, safe_lines, tell
 from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
@@ -127,9 +127,9 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
         import yaml
 
         print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
-    print(summary.render(config, sizes, plans, found, given, args.root), end="")
+    print(safe_lines(summary.render(config, sizes, plans, found, given, args.root)), end="")
     if args.details and found:
-        print(text.render(config, found, given), end="")
+        print(safe_lines(text.render(config, found, given)), end="")
     return 0
 
 
@@ -179,12 +179,14 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
 
 
 def warn(config: Config, root: Path) -> None:
-    """Print which packages of the engine and of LoRA are missing here, what in real checkpoints may not work, and where
-    samples are not those of the model that trains."""
-    from rlanything.planning import check, checkpoints, samplers
+    """Print which packages of the engine and of LoRA are missing here, what in real checkpoints may not work, where
+    samples are not those of the model that trains, and what the configuration gives away."""
+    from rlanything.planning import check, checkpoints, disclosed, samplers
 
     for text in [*check.missing(config), *checkpoints.warnings(config, root), *samplers.unlike(config)]:
         tell(f"warning: {text}")
+    for text in disclosed.notes(config):
+        tell(text)
 
 
 def say_uncommitted(path: Path) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Config, parse, size_key
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.core.printable import safe, shown
+from rlanything.core.printable import safe, safe_lines, shown
 from rlanything.files.atomic import write_text
 from rlanything.files.reader import opened
-from rlanything.planning import check
+from rlanything.planning import check, disclosed
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -109,8 +109,13 @@ def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
     import yaml
 
     command = shlex.join(["rlanything", "config", "write", *overrides])
-    body = yaml.safe_dump(dict(data), sort_keys=False, width=110, allow_unicode=True)
-    return HEADER.format(command=command) + body
+
+    def body(allow_unicode: bool) -> str:
+        return str(yaml.safe_dump(dict(data), sort_keys=False, width=110, allow_unicode=allow_unicode))
+
+    plain = body(True)
+    seen = safe_lines(plain) == plain  # otherwise a terminal or an editor would hide or turn what it shows
+    return HEADER.format(command=command) + (plain if seen else body(False))
 
 
 def options(root: Path = Path()) -> dict[str, list[str]]:
@@ -184,6 +189,9 @@ def _compose(folder: Path, overrides: Sequence[str], parsed: Sequence[Override])
         with hydra.initialize_config_dir(version_base="1.3", config_dir=str(folder)):
             _check_keys(folder, parsed)
             composed = hydra.compose("config", overrides=list(overrides))
+        raw = OmegaConf.to_container(composed)
+        assert isinstance(raw, dict)
+        disclosed.check_interpolations({str(key): value for key, value in raw.items()})
         data = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
         reason = " ".join(str(error).split())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.printable import tell
+from rlanything.core.printable import safe, tell
 from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers, is_override
 from rlanything.planning.commands import (
@@ -78,7 +78,7 @@ def _config_write(args: argparse.Namespace) -> int:
     data = compose.compose(args.overrides, args.root)
     config = compose.checked(data, args.root)
     write(compose.text(data, args.overrides))
-    print(f"wrote {path} (scale {config.scale})")
+    print(safe(f"wrote {path} (scale {config.scale})"))
     warn(config, args.root)
     _warn_of_data(config)
     if path.resolve() == (args.root / PARAMS).resolve() and (args.root / dvcfile.NAME).is_file():
@@ -172,7 +172,7 @@ def _config_check(args: argparse.Namespace) -> int:
     checkpoints.check(config, args.root)
     warn(config, args.root)
     _warn_of_open(config)
-    print(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    print(safe(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})"))
     if path is not None:
         say_uncommitted(path)
     return 0

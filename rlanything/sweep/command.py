@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.printable import counted
+from rlanything.core.printable import counted, safe, safe_lines
 from rlanything.files.project import PRIVATE
 from rlanything.planning.check import own_folder
 from rlanything.sweep.declare import space, words
@@ -72,7 +72,7 @@ def run_sweep(path: Path, root: Path, params: Path, options: Options) -> None:
     place = folder / f"{name}-{key.short}"
 
     def say(text: str) -> None:
-        print(f"sweep {name}: {text}", file=sys.stderr, flush=True)
+        print(safe_lines(f"sweep {name}: {text}"), file=sys.stderr, flush=True)
 
     other = other_study(folder, name, key)
     if other is not None:
@@ -113,16 +113,17 @@ def print_sweep(path: Path, root: Path) -> None:
     base = checked_base(sweep, root)
     arms, objectives = ", ".join(sweep.arms), ", ".join(sweep.objectives)
     seeds = counted(sweep.seeds, "seed")
-    print(f"sweep {name}: arms {arms}, {seeds}, objectives {objectives} ({sweep.measured_by})")
+    lines = [f"sweep {name}: arms {arms}, {seeds}, objectives {objectives} ({sweep.measured_by})"]
     for parameter, distribution in space.distributions(sweep).items():
-        print(f"  {parameter}: {words.drawn(distribution)}")
+        lines.append(f"  {parameter}: {words.drawn(distribution)}")
     first = starts(sweep, baseline_values(sweep, base))
     for number, start in enumerate(first):
         outside = "" if start.point is not None else "; not a point of the space"
         sets = ", ".join(f"{k} = {v}" for k, v in start.sets.items())
-        print(f"trial {number} {start.label or 'grid'}: {sets}{outside}")
+        lines.append(f"trial {number} {start.label or 'grid'}: {sets}{outside}")
     confirmed = (
         f"confirmed on {counted(sweep.confirm, 'seed')}" if sweep.confirm else "not confirmed on fresh seeds"
     )
     budget = words.until(sweep.budget, len(first) if SAMPLERS[sweep.sampler].every_point else None)
-    print(f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {budget}, {confirmed}")
+    lines.append(f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {budget}, {confirmed}")
+    print("\n".join(map(safe, lines)))

@@ -266,6 +266,15 @@ def test_the_budget_of_a_grid_is_its_trials(tmp_path, capsys, changes, expected)
     assert said.count("\ntrial ") == 6
 
 
+def test_a_dry_run_prints_nothing_hidden(tmp_path, capsys):
+    hidden = "\x1b]0;x\x07\u202e"
+    command.print_sweep(
+        written(tmp_path, space={"model.policy.path": ["models/policy", f"models/{hidden}"]}), ROOT
+    )
+    said = capsys.readouterr().out
+    assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
 def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):
     arms = {"arms": ["full", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
     command.print_sweep(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)
