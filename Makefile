@@ -50,14 +50,15 @@ SCREENS := $(filter desktop web,$(ENV))
 REHEARSED := $(strip env=$(ENV)$(if $(SCREENS),,_data) $(SET))
 # Lessons with pictures take longer, and the tasks are fewer.
 LESSONS := $(if $(SCREENS),--steps 50)
-# A trial has links to the project's data and models. Through them DVC would remove the project's own.
+# A trial has links to the project's data and models. Through them DVC would remove the project's own, and `rehearse`
+# would remove the trial.
 FILLED := $(if $(filter rehearse,$(MAKECMDGOALS)),$(REHEARSAL)) \
 	$(if $(MAIN),,$(if $(filter repro,$(MAKECMDGOALS)),$(WORKSPACE)))
 LINKED := $(shell for place in $(foreach folder,$(FILLED),$(folder)/data $(folder)/models); do \
 	[ ! -L "$$place" ] || echo "$$place"; done)
 ifneq ($(LINKED),)
-$(error $(LINKED): a link, and DVC would remove what it leads to; a trial has such links, and this name: \
-	remove its folder, or give the trial another name (rlanything ls))
+$(error $(LINKED): a link. A trial has such links, and this target would remove its results or what the links \
+	lead to: remove its folder, or give the trial another name (rlanything ls))
 endif
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev

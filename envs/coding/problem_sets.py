@@ -30,7 +30,9 @@ class ProblemSets:
     forms: Mapping[str, str]
     skip: bool
     hardest: int | None
-    _words: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _statements: dict[str, frozenset[str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     """Split -> the statements of a set that was read."""
 
     def check(self, splits: Collection[str]) -> None:
@@ -60,7 +62,7 @@ class ProblemSets:
             _LOG.warning("left out: %s", reason)
         if self.hardest is not None and form in DIFFICULTY:
             found = [problem for problem in found if DIFFICULTY[form](problem) <= self.hardest]
-        self._words[split] = frozenset(map(_words, found))
+        self._statements[split] = frozenset(map(_normalized, found))
         return found
 
     def _require_apart(self, split: str, found: Sequence[Problem]) -> None:
@@ -70,14 +72,14 @@ class ProblemSets:
         """
         if split == TRAIN or TRAIN not in self.files or not self._path(TRAIN).is_file():
             return
-        if TRAIN not in self._words:
+        if TRAIN not in self._statements:
             self._usable(TRAIN)
-        shared = [problem for problem in found if _words(problem) in self._words[TRAIN]]
+        shared = [problem for problem in found if _normalized(problem) in self._statements[TRAIN]]
         if shared:
             raise ValueError(
                 f"problems.{split}: {self._path(split)} has {counted(len(shared), 'problem')} that {self._path(TRAIN)} "
-                f"(problems.{TRAIN}) has too: {shown(_words(shared[0]))}. Models would be measured on what they are "
-                "trained on. Leave these problems out of one of the files, or let the panel take problems of the "
+                f"(problems.{TRAIN}) has too: {shown(_normalized(shared[0]))}. Models would be measured on what they "
+                "are trained on. Leave these problems out of one of the files, or let the panel take problems of the "
                 f"training file that are not trained on (tasks.panels.<name>.split = {TRAIN})"
             )
 
@@ -142,6 +144,6 @@ def _difficulty(most: int | None, forms: Collection[str]) -> int | None:
     return whole("max_difficulty", most, 0, len(DIFFICULTIES) - 1)
 
 
-def _words(problem: Problem) -> str:
+def _normalized(problem: Problem) -> str:
     """The statement, whatever its white space."""
     return " ".join(problem.statement.split())

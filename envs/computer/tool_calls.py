@@ -14,8 +14,8 @@ from envs.computer.actions import BUTTONS, LARGEST, LONGEST_WAIT, WAIT, Action, 
 from envs.computer.arguments import Wrong
 from envs.computer.keyboard import Keyboard
 
-LONGEST = 8_000
-"""Characters of a tool call: JSON writes a line break of what is typed as two, and may write a letter as six."""
+LONGEST = 10_000
+"""Characters of a tool call: JSON writes a line break of what is typed as two, and a letter as six or twelve."""
 NOTCH = 15
 """Pixels of one notch of a wheel."""
 Arguments = Mapping[str, Any]

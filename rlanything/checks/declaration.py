@@ -19,10 +19,8 @@ Declared = TypeVar("Declared")
 
 
 def check_declaration(file: Path, root: Path, workers: int) -> None:
-    """Raise `ConfigError` before any work.
-
-    So it does for a declaration whose file can name no check of the project at `root`, for results that are a link, and
-    for less than one worker.
+    """Raise `ConfigError` before any work: for less than one worker, for results that are a link, and for a declaration
+    whose file name can be no check of the project at `root`.
     """
     if workers < 1:
         raise ConfigError(f"--workers {workers}: at least 1 at once")

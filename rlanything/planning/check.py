@@ -160,14 +160,14 @@ def machine(config: Config) -> None:
 
 
 def own_folder(place: Path) -> None:
-    """Raise `ConfigError` where a folder that is hashed and replaced as a whole is a link, which neither would follow.
+    """Raise `ConfigError` where a folder of results is a link: hashes would miss its files, and it cannot be replaced.
 
     Links of single files are followed: DVC's cache may be made of them.
     """
     if place.is_symlink() and not place.is_file():
         raise ConfigError(
-            f"{place}: a link to {place.resolve()}; no hash would have its files, and it cannot be replaced by a new "
-            "result. Let it be a folder again; another disk can have the whole project"
+            f"{place}: a link to {place.resolve()}; its files would be in no hash, and new results could not replace "
+            "it. Replace the link by a real folder; to use another disk, move the whole project there"
         )
 
 

@@ -11,8 +11,8 @@ import yaml
 from rlanything.config import Config
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
-from rlanything.planning.pipeline import look_up
-from rlanything.runs.imports import code_files, targets, whole_folders
+from rlanything.planning.pipeline import code_of
+from rlanything.runs.imports import whole_folders
 from rlanything.stages.declared import PICTURES, STAGES
 from rlanything.stages.dependencies import folders
 from rlanything.stages.stage import Stage
@@ -46,9 +46,7 @@ def text(config: Config, root: Path = Path()) -> str:
 
 def code(stage: Stage, config: Config) -> list[str]:
     """The files and whole folders of code that a stage depends on, including the classes that it makes objects of."""
-    data = config.model_dump(mode="json", by_alias=True)
-    classes = targets([look_up(data, name) for name in stage.makes])
-    return whole_folders(code_files([stage.module, *classes]))
+    return whole_folders(code_of(stage, config.model_dump(mode="json", by_alias=True)))
 
 
 def _entry(stage: Stage, config: Config, root: Path) -> dict[str, Any]:

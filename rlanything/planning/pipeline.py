@@ -12,6 +12,7 @@ from rlanything.files.yaml_file import read_mapping
 from rlanything.runs.imports import code_files, targets
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
 from rlanything.stages.declared import STAGES
+from rlanything.stages.stage import Stage
 
 CODE = ("envs", "rlanything")
 """Folders of code. The files that a stage depends on are found from its imports."""
@@ -45,8 +46,7 @@ class Pipeline:
     def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
         """The code of `stages`, with the classes that `data` names. They can differ from those in dvc.yaml."""
         names = {name.partition("@")[0] for name in stages}
-        classes = [look_up(data, section) for s in STAGES if s.name in names for section in s.makes]
-        found = code_files([*(s.module for s in STAGES if s.name in names), *targets(classes)])
+        found = [name for stage in STAGES if stage.name in names for name in code_of(stage, data)]
         return {place for name in found if (place := self.root / name).is_file()}
 
     def _resolve(self, name: str, section: str, data: Mapping[str, Any]) -> list[str]:
@@ -79,6 +79,11 @@ class Pipeline:
 def trial_stages(arms: Sequence[str]) -> list[str]:
     """The stages that make tasks and base models, and train and evaluate these arms."""
     return [*BEFORE_TRAINING, *(f"{stage}@{arm}" for arm in arms for stage in (TRAIN, EVALUATE))]
+
+
+def code_of(stage: Stage, data: Mapping[str, Any]) -> dict[str, Path]:
+    """Name -> file of a stage's code, with the classes that it makes objects of under the configuration `data`."""
+    return code_files([stage.module, *targets([look_up(data, section) for section in stage.makes])])
 
 
 def look_up(data: Mapping[str, Any], name: str) -> Any:

@@ -9,9 +9,13 @@ from pathlib import Path
 from rlanything.config import BASE, CONTROLS, Config
 from rlanything.core.errors import ConfigError
 from rlanything.runs.layout import Layout
-from rlanything.stages import EVALUATE, REPORT, TRAIN, of_arm
+from rlanything.stages import EVALUATE, LABEL, REPORT, TRAIN, of_arm
 from rlanything.stages.stage import Stage
 from rlanything.workspaces import listing
+
+_WHY = {
+    LABEL: "the final models are measured on the panels that `rlanything bootstrap` made (`evaluate.labels`)"
+}
 
 
 def check(
@@ -22,7 +26,9 @@ def check(
     The message names the command of the same trial that is missing.
     """
     if not stage.needed(config):
-        stage.work(config, place, arm)  # it raises at once, and says why in its own words
+        raise ConfigError(
+            f"`rlanything {stage.name}` has nothing to do under this configuration; {_WHY[stage.name]}"
+        )
     if stage.name == REPORT and not Layout(place).evaluation(BASE).is_file():
         raise ConfigError(
             f"workspace {place.name}: nothing to report, because {BASE} is not measured here, with which all arms "
@@ -39,7 +45,7 @@ def _require_run(arm: str, config: Config, place: Path, overrides: Sequence[str]
         return
     others = [row["workspace"] for row in listing.page(project)[1:] if arm in row["finished"]]
     beside = [name for name in others if name != place.name]
-    elsewhere = f". Workspaces that have one, of other values (`rlanything ls`): {', '.join(beside)}"
+    elsewhere = f". Workspaces that have one (`rlanything ls`): {', '.join(beside)}"
     raise ConfigError(
         f"workspace {place.name}: no finished run of {arm} here; "
         f"{_command(of_arm(TRAIN, arm), overrides)} makes it{elsewhere if beside else ''}"

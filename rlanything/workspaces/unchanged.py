@@ -7,7 +7,7 @@ recorded as one of today's, and nothing would make it again. DVC records nothing
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import digest, files_in
 from rlanything.files.yaml_file import read_mapping
-from rlanything.planning.pipeline import look_up
-from rlanything.runs.imports import code_files, targets
+from rlanything.planning.pipeline import code_of, look_up
+from rlanything.planning.uncommitted import few
 from rlanything.runs.provenance import changed, flat
 
 if TYPE_CHECKING:
     from rlanything.config import Config
     from rlanything.stages.stage import Stage
 
-SHOWN = 4
-"""The most differences that a message names."""
+_TEMPLATE = re.compile(r"\$\{([\w.]+)\}")
 
 
 @contextmanager
@@ -33,24 +32,23 @@ def unchanged(stage: Stage, config: Config, root: Path, arm: str, params: Path) 
 
     Raises `ConfigError`, naming what changed, where code, prompts or parameters of the stage differ after it.
     """
-    files = _files(stage, config, root)
+    files = code_of(stage, config.model_dump(mode="json", by_alias=True)) | _prompts(stage, config, root, arm)
     before = _hashes(files) | _values(stage, config, arm, params)
     yield
     found = changed(before, _hashes(files) | _values(stage, config, arm, params))
     if found:
-        more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         raise ConfigError(
-            f"changed while {stage.name} ran: {'; '.join(found[:SHOWN])}{more}. What it made may be of the one or the "
+            f"changed while {stage.name} ran: {few(found)}. What it made may be of the one or the "
             "other, so it is not recorded as a result. The same command makes it again"
         )
 
 
-def _files(stage: Stage, config: Config, root: Path) -> dict[str, Path]:
-    """The files of the stage's code, with the classes that it makes objects of, and the prompts."""
-    data = config.model_dump(mode="json", by_alias=True)
-    classes = targets([look_up(data, name) for name in stage.makes])
-    prompts = {path.as_posix(): path for path in files_in(root / config.model.prompts)}
-    return code_files([stage.module, *classes]) | prompts
+def _prompts(stage: Stage, config: Config, root: Path, arm: str) -> dict[str, Path]:
+    """The files of prompts that the stage depends on."""
+    folder, deps = config.model.prompts, _filled(stage, config, arm, stage.deps(config))
+    named = [root / dep for dep in deps if dep == folder or dep.startswith(f"{folder}/")]
+    files = [path for place in named for path in ([place] if place.is_file() else files_in(place))]
+    return {path.relative_to(root).as_posix(): path for path in files}
 
 
 def _hashes(files: dict[str, Path]) -> dict[str, str]:
@@ -59,9 +57,16 @@ def _hashes(files: dict[str, Path]) -> dict[str, str]:
 
 def _values(stage: Stage, config: Config, arm: str, params: Path) -> dict[str, Any]:
     """The stage's parameters as they are on disk, by their dotted names."""
-    data, columns = read_mapping(params), stage.arms(config)[arm] if stage.arms else {}
-    names = (
-        re.sub(r"\$\{item\.(\w+)\}", lambda found: columns[found[1]], name).replace("${key}", arm)
-        for name in stage.params_for(config)
-    )
-    return flat({name: look_up(data, name) for name in names})
+    data = read_mapping(params)
+    return flat({name: look_up(data, name) for name in _filled(stage, config, arm, stage.params_for(config))})
+
+
+def _filled(stage: Stage, config: Config, arm: str, names: Sequence[str]) -> list[str]:
+    """Names of dependencies or parameters with DVC's templates filled."""
+    columns = stage.arms(config)[arm] if stage.arms else {}
+    words = {
+        "key": arm,
+        "model.prompts": config.model.prompts,
+        **{f"item.{k}": v for k, v in columns.items()},
+    }
+    return [_TEMPLATE.sub(lambda found: words[found[1]], name) for name in names]

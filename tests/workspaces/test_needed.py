@@ -47,7 +47,7 @@ def test_an_arm_without_a_run_is_not_evaluated_and_workspaces_with_one_are_named
     said = capsys.readouterr().err
     assert "workspace half: no finished run of full here; " in said
     assert f"`rlanything --workspace half train --arm full {shlex.join(WORDS)}` makes it" in said
-    assert said.endswith("Workspaces that have one, of other values (`rlanything ls`): quarter\n")
+    assert said.endswith("Workspaces that have one (`rlanything ls`): quarter\n")
     assert not (project / ".rla" / "half").exists()
 
 

@@ -60,7 +60,7 @@ def test_code_and_prompts_that_change_meanwhile_are_named(project, monkeypatch, 
     config = load(params)
     code = project / "code.py"
     code.write_text("one\n")
-    monkeypatch.setattr(module, "code_files", lambda names: {"code.py": code} if list(names) else {})
+    monkeypatch.setattr(module, "code_of", lambda stage, data: {"code.py": code})
     prompt = project / config.model.prompts / "judge.txt"
     named = {"code": r"code\.py: \w+ -> \w+", "prompt": r"judge\.txt: \w+ -> ", "gone": r"code\.py: gone"}[
         what
@@ -72,6 +72,24 @@ def test_code_and_prompts_that_change_meanwhile_are_named(project, monkeypatch, 
 
     with pytest.raises(ConfigError, match=named):
         work()
+
+
+@pytest.mark.parametrize(
+    ("stage", "arm", "prompt"),
+    [
+        ("tasks", "", "judge"),
+        ("report", "", "judge"),
+        ("evaluate", "full", "adapter"),
+        ("train", "outcome", "critic"),
+    ],
+)
+def test_prompts_that_the_stage_does_not_depend_on_may_change(project, stage, arm, prompt):
+    (project / "experiments").unlink()
+    shutil.copytree(ROOT / "experiments", project / "experiments")
+    params = project / "params.yaml"
+    config = load(params)
+    with unchanged(STAGES[stage], config, project, arm, params):
+        (project / config.model.prompts / f"{prompt}.txt").write_text("another\n")
 
 
 def test_the_command_of_a_stage_fails_and_says_so(project, monkeypatch, capsys):

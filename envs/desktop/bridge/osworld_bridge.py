@@ -37,7 +37,7 @@ NAMES = {"super": "win", "space": " "}
 """Keys that OSWorld's list has under another name."""
 OF_TASK = {"_set_task_info", "setup"}
 """Functions of OSWorld in which a task file is read and its set-up is performed."""
-TURN = 900
+TURN = 600
 """Seconds that a machine of docker waits until those before it were started. OSWorld starts one after the other, all
 under one lock, and gives up after 10 seconds."""
 

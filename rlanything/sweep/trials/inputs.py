@@ -42,7 +42,7 @@ class Inputs:
     def of(cls, root: Path, params: Path, folder: Path, *, older: bool = False) -> Inputs:
         """`params`: the project's configuration. `folder`: where inputs are made that the project does not have.
 
-        older: whether the project's own count that older code made; for who compares their bytes or their settings.
+        older: whether the project's own count where older code made them, as for a comparison of bytes or settings.
         """
         pipeline, made = Pipeline(root), params.is_file() and not missing_inputs(root)
         project = load(params) if made else None

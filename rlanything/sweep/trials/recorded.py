@@ -1,7 +1,7 @@
 """Whether the project's own tasks and base models would come out the same today, as far as dvc.lock says.
 
-`rlanything config write` changes params.yaml, and an edit changes the code; neither makes anything. DVC would make the
-stage again. Where dvc.lock has no such stage, nobody can say.
+After `rlanything config write` or an edit of code, DVC would make these stages again. Where dvc.lock has no such stage,
+it is not known.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def test_a_tool_call_is_an_action(found, action):
         '{"action_type": "TYPING", "text": "a\\u0000b"}',
         '{"action_type": "TYPING", "text": "a\\u0085b"}',
         " " * 5000,
-        '{"action_type": "WAIT"' + " " * 8000 + "}",
+        '{"action_type": "WAIT"' + " " * 10_000 + "}",
         '{"action_type": "PRESS", "key": {}}',
         '{"action_type": "CLICK", "parameters": 3}',
         '{"action_type": "MOVE_TO"}',

@@ -64,7 +64,7 @@ def made(*options: str) -> Machine:
 
 def test_a_machine_waits_for_its_turn_as_long_as_many_others_need(modules):
     made()
-    assert modules[f"{DOCKER}.provider"].LOCK_TIMEOUT >= 900
+    assert modules[f"{DOCKER}.provider"].LOCK_TIMEOUT >= 600
 
 
 def test_machines_that_start_at_once_fetch_one_whole_image(modules):
