@@ -26,9 +26,7 @@ def check(
     The message names the command of the same trial that is missing.
     """
     if not stage.needed(config):
-        raise ConfigError(
-            f"`rlanything {stage.name}` has nothing to do under this configuration; {_WHY[stage.name]}"
-        )
+        raise ConfigError(f"nothing to {stage.name} under this configuration; {_WHY[stage.name]}")
     if stage.name == REPORT and not Layout(place).evaluation(BASE).is_file():
         raise ConfigError(
             f"workspace {place.name}: nothing to report, because {BASE} is not measured here, with which all arms "

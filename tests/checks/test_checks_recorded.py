@@ -17,6 +17,7 @@ TABLES = (
         "table1_fit",
         "votes_apart",
         "paper_start",
+        "paper_start_mixed",
         "arms_fit",
         "weak_reward",
         "weak_reward_faster",

@@ -124,6 +124,21 @@ SENTENCES = {
         "{policy_reward.rm_process:.1f} | | `full` | {full.in_domain:.1f} | {full.out_of_domain:.1f} | "
         "{full.rm_process:.1f} |",
     ),
+    "paper_start_mixed": (
+        "each of 3 points (p {h.reward_in_domain.p_smallest:.3f} and {h.tasks_in_domain.p_smallest:.3f}).",
+        "| `policy_mixed` | {policy_mixed.in_domain:.1f} | {policy_mixed.out_of_domain:.1f} | "
+        "{policy_mixed.rm_process:.1f} | "
+        "| `policy_reward_mixed` | {policy_reward_mixed.in_domain:.1f} | {policy_reward_mixed.out_of_domain:.1f} | "
+        "{policy_reward_mixed.rm_process:.1f} | | `full_mixed` | {full_mixed.in_domain:.1f} | "
+        "{full_mixed.out_of_domain:.1f} | "
+        "{full_mixed.rm_process:.1f} |",
+    ),
+    "strong_reward_faster": (
+        "In-domain a gain of 3 points is refuted (p {h.reward_in_domain.p_smallest:.3f}).",
+        "The base judges {base.rm_process:.1f} % of the steps rightly (balanced), after training "
+        "{policy_reward.rm_process:.1f} %. Pairs of steps fall from {base.rm_pairwise:.1f} to "
+        "{policy_reward.rm_pairwise:.1f} %",
+    ),
     "votes_apart": (
         "from the advantages alone is refuted (p {h.advantages_in_domain.p_smallest:.3f}).",
         "clear in both panels (p {h.votes_in_domain.p_smallest:.3f} and {h.votes_out_of_domain.p_smallest:.3f}).",
