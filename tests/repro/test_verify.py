@@ -160,7 +160,7 @@ def test_a_redivided_arm_and_a_record_that_cannot_be_read_are_told_before_it_run
     project, monkeypatch, capsys
 ):
     """What its record says of a real run: tests/runs/resuming/test_redivide.py."""
-    (project / "provenance").mkdir()
+    (project / "provenance").mkdir(exist_ok=True)
     (project / "provenance" / "full.json").write_text("{}")
     (project / "provenance" / "\x1b[31m.json").write_text("{}")  # a stranger's revision may have any name
     assert main(["--root", str(project), "verify-repro"]) == 0
