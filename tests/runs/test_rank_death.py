@@ -135,7 +135,9 @@ def test_processes_that_go_on_from_different_iterations_end_before_anything_is_m
     capfd.readouterr()
     with pytest.raises((ProcessExitedException, ProcessRaisedException)) as caught:
         two_ranks(root, blind, ARM, None)
-    said = f"{caught.value}{capfd.readouterr().err}"  # a process prints its error, or the one that waits has it
+    said = (
+        f"{caught.value}{capfd.readouterr().err}"  # a process prints its error, or the one that waits has it
+    )
     assert re.search(r"rank 1 has iteration = 0.*; rank 0 has iteration = 1", said)
     assert published(root) == 1
 

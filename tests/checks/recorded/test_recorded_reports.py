@@ -39,6 +39,18 @@ SENTENCES = {
         "(p at most {policy_over_outcome.in_domain_p:.2f} by Holm)",
         "({policy_reward_over_outcome.out_of_domain:+.1f} points, p {policy_reward_over_outcome.out_of_domain_p:.2f})",
     ),
+    ("report/epyc", "README.md"): (
+        "There votes add {policy_over_outcome.in_domain:.1f} points to outcomes in-domain [+7.4, +18.8] and the whole "
+        "loop {full_over_outcome.in_domain:.1f} [",
+        "is not clear there: {outcome_over_base_cooled.in_domain:+.1f} [",
+    ),
+    ("report/epyc", "docs/results.md"): (
+        "[-1.4, +9.9], p {outcome_over_base_cooled.in_domain_p:.2f} |",
+        "[+7.4, +18.8], p {policy_over_outcome.in_domain_p:.3f} |",
+        "[-4.0, +5.8], p {policy_reward_over_policy.in_domain_p:.2f} |",
+        "[-8.1, +10.3], p {full_over_policy_reward.in_domain_p:.2f} |",
+        "over `outcome` is {policy_over_outcome.out_of_domain_p:.3f} on the EPYC.",
+    ),
     ("report/coding", "README.md"): (
         "For programs, unit tests by the reward model add {policy_over_outcome.in_domain:.0f} and",
         "Cooled, the base policy solves {base_cooled.in_domain:.1f} % of the in-domain problems. Outcomes bring "
@@ -95,7 +107,12 @@ def test_what_is_called_clear_is_clear():
         assert web[f"{arm}_over_outcome"].in_domain_p > 0.05
     assert default["outcome_over_base_cooled"].in_domain_p < 0.05
     assert default["outcome_over_base_cooled"].out_of_domain_p > 0.05
+    epyc = report("report/epyc")
+    assert epyc["outcome_over_base_cooled"].in_domain_p > 0.05
+    for arm in ("policy", "policy_reward", "full"):
+        assert epyc[f"{arm}_over_outcome"].in_domain_p < 0.05 < epyc[f"{arm}_over_outcome"].out_of_domain_p
     for later, before in (("policy_reward", "policy"), ("full", "policy_reward")):
+        assert epyc[f"{later}_over_{before}"].in_domain_p > 0.05
         assert default[f"{later}_over_{before}"].in_domain_p > 0.05
         assert default[f"{later}_over_{before}"].out_of_domain_p > 0.05
     assert max(abs(default[f"{arm}_over_base"].rm_process_plain) for arm in ("policy_reward", "full")) < 1
