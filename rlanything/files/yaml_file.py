@@ -17,14 +17,15 @@ DEEPEST = 32
 
 _RAISED = (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, ArithmeticError)
 """What PyYAML raises. The errors of Python are for dates and numbers that are none."""
+_TEXT = "tag:yaml.org,2002:str"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class _Loader(yaml.SafeLoader):
     """Refuses aliases, a few lines of which stand for any amount of memory, tags, and keys that stand twice.
 
-    A tag such as `!!int` makes a value of any text, for which PyYAML raises whatever comes. A number with colons is one
-    of base 60, which is read in quadratic time, and which other readers of YAML take for text.
+    A tag such as `!!int` makes a value of any text, for which PyYAML raises whatever comes. A number with colons is
+    text, as YAML 1.2 and DVC have it. In YAML 1.1 it is one of base 60, which is read in quadratic time.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -40,12 +41,7 @@ class _Loader(yaml.SafeLoader):
     def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
         node: yaml.ScalarNode = super().compose_scalar_node(anchor)
         if ":" in node.value and node.tag in _NUMBERS:
-            raise yaml.composer.ComposerError(
-                None,
-                None,
-                f"{node.value[:40]!r} would be a number of base 60; put it in quotes",
-                node.start_mark,
-            )
+            node.tag = _TEXT
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

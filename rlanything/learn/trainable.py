@@ -20,16 +20,22 @@ PLAIN = {
     "output_multiplier": 1,
 }
 """Keys of a config.json that change logits after the output layer, with the value that changes nothing."""
+_PLAIN_LAYERS = "models with attention in every layer, and rotary or learned positions, as Qwen and Llama"
 FULL, SLIDING = "full_attention", "sliding_attention"
-OTHERS = ("bloom", "mpt", "rwkv")
-"""Values of `model_type` whose layers do not follow the positions and the mask of a row, though no key says so."""
+STATES = ("mamba_d_state", "state_size", "ssm_state_size")
+"""Keys of models with layers that carry a state from token to token instead of attention."""
+OTHERS = (
+    *("bloom", "mpt", "rwkv", "gpt_neo", "recurrent_gemma"),
+    *("mamba", "mamba2", "falcon_mamba", "jamba", "bamba", "zamba", "zamba2", "falcon_h1", "nemotron_h"),
+)
+"""Values of `model_type` with layers that do not follow the positions and the mask of a row, whatever the keys say."""
 
 
 def why_untrainable(fields: Mapping[str, Any]) -> str:
     """Why the log-probs of the trainer would not be the model's, with the key, its value and what is allowed; or ''.
 
     fields: of a config.json, or of a whole configuration of transformers. A config.json may leave out keys, for which
-    transformers has values of its own: only of the whole one is '' certain.
+    transformers has values of its own, so the whole one says more.
     """
     inner = fields.get("text_config")
     found = next(_found({**fields, **inner} if isinstance(inner, Mapping) else fields), None)
@@ -59,7 +65,10 @@ def _found(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     if _narrow(fields, kinds, window):
         yield "sliding_window", window, f"null, or at least max_position_embeddings, {_positions(fields)}"
     if fields.get("model_type") in OTHERS:
-        yield "model_type", fields["model_type"], "models with rotary or learned positions, as Qwen and Llama"
+        yield "model_type", fields["model_type"], _PLAIN_LAYERS
+    for key in STATES:
+        if fields.get(key) is not None:
+            yield key, fields[key], _PLAIN_LAYERS
 
 
 def _narrow(fields: Mapping[str, Any], kinds: list[str], window: Any) -> bool:

@@ -8,7 +8,7 @@ import transformers
 from learn_cases import judged, largest, row_logprobs, separate_logprobs, verdicts
 
 from rlanything.learn.packing import reward_rows
-from rlanything.learn.trainable import why_untrainable
+from rlanything.learn.trainable import OTHERS, why_untrainable
 
 SIZES = {
     "vocab_size": 64,
@@ -124,9 +124,15 @@ def test_a_config_json_that_says_nothing_against_it_is_allowed(fields):
         ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types = sliding_attention"),
         ({"sliding_window": "wide"}, "sliding_window = wide"),
         ({"model_type": "mpt"}, "model_type = mpt"),
+        ({"model_type": "new", "ssm_state_size": 128}, "ssm_state_size = 128"),
     ],
 )
 def test_a_config_json_that_says_it_is_refused(fields, said):
     why = why_untrainable(fields)
     assert said in why
     assert "; allowed: " in why
+
+
+@pytest.mark.parametrize("kind", [k for k in OTHERS if k in transformers.CONFIG_MAPPING])
+def test_models_of_transformers_with_other_layers_are_refused(kind):
+    assert why_untrainable(transformers.CONFIG_MAPPING[kind]().to_dict())
