@@ -72,7 +72,7 @@ def test_workers_in_processes_that_are_killed_now_and_then(alone, tmp_path):
     def is_worker(process: psutil.Process) -> bool:
         return "multiprocessing.spawn" in " ".join(process.cmdline())
 
-    with killing(is_worker, 2.0) as killed:
+    with killing(is_worker, 1.0) as killed:
         assert trained(tmp_path, form="processes", workers=2, bundle=4, attempts=20) == alone
     assert killed, "no worker was killed"
 
