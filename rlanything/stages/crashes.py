@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rlanything.core.errors import MachineError
-from rlanything.core.printable import counted
+from rlanything.core.printable import counted, one_line
 from rlanything.core.types import Trajectory
 from rlanything.runs import launch
 
@@ -34,13 +34,12 @@ def say(what: str, played: Sequence[Trajectory]) -> int:
     lost = [trajectory for trajectory in played if not trajectory.counts]
     if lost and launch.first_process():
         total = counted(len(played), "episode")
-        print(
-            f"{what}: {len(lost)} of {total} crashed or timed out and are left out; the first error: {lost[0].error}"
-        )
+        text = f"{what}: {len(lost)} of {total} crashed or timed out and are left out; the first error: "
+        print(text + one_line(lost[0].error))
     return len(lost)
 
 
 def all_crashed(what: str, error: str = "") -> MachineError:
     """What to raise where nothing could be measured. error: of the first episode."""
-    first = f"; the first error: {error}" if error else "; the lines above have the first errors"
+    first = f"; the first error: {one_line(error)}" if error else "; the lines above have the first errors"
     return MachineError(f"{what}: all of them crashed or timed out, so nothing was measured{first}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from scripted import prompts, rollout_worker, task, winning
 from stage_cases import small
@@ -80,6 +82,15 @@ def test_tries_for_the_reward_panel_are_counted_as_well():
     with pytest.raises(MachineError, match="reward_panel: 2 episodes: all of them crashed"):
         without_crashed("bootstrap: reward_panel", tried[2:])
     assert without_crashed("bootstrap: reward_panel", []) == ([], 0)
+
+
+def test_what_an_environment_said_is_printed_on_one_line_without_hidden_characters(capsys):
+    tried = try_tasks(small("evaluate.reward_rollouts=1"), [made(0, ""), made(1, RESET)], acting())
+    broken = replace(tried[1], error="\x1b[31mred\nnext\u202e")
+    assert without_crashed("x", [tried[0], broken]).crashed == 1
+    assert capsys.readouterr().out.endswith("the first error: \\x1b[31mred next\\u202e\n")
+    with pytest.raises(MachineError, match=r"the first error: \\x1b\[31mred next\\u202e$"):
+        without_crashed("x", [broken])
 
 
 class Evaluation:
