@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,10 +72,8 @@ def _config_write(args: argparse.Namespace) -> int:
     from rlanything.planning import compose, dvcfile
 
     path = args.output or params_file(args)
-    write = _writer(path, args)
-    data = compose.compose(args.overrides, args.root)
-    config = compose.checked(data, args.root)
-    write(compose.text(data, args.overrides))
+    _check_place(path, args)
+    config = compose.write(path, args.overrides, args.root)
     print(safe(f"wrote {path} (scale {config.scale})"))
     warn(config, args.root)
     _warn_of_data(config)
@@ -86,17 +82,12 @@ def _config_write(args: argparse.Namespace) -> int:
     return 0
 
 
-def _writer(path: Path, args: argparse.Namespace) -> Callable[[str], None]:
-    """What writes a text to the place. The project's params.yaml is replaced as it is; elsewhere only a composed file.
-
-    Raises `UserError` for a place that holds something else.
-    """
+def _check_place(path: Path, args: argparse.Namespace) -> None:
+    """Raise `UserError` for a place that holds another file than a composed one. The project's own may be replaced."""
     from rlanything.buffer.views.place import free_place
-    from rlanything.files.atomic import write_text
 
-    if path.resolve() == (args.root / PARAMS).resolve():
-        return partial(write_text, path)
-    return free_place(path, _not_composed, "--output" if args.output else "--params").write_text
+    if path.resolve() != (args.root / PARAMS).resolve():
+        free_place(path, _not_composed, "--output" if args.output else "--params")
 
 
 def _not_composed(file: Path) -> str:
