@@ -206,6 +206,8 @@ STAGES = (
         outs=("labels",),
         loads=labelling,
         needed=lambda config: config.evaluate.own_panel,
+        why_not="evaluate.labels = 'oracle' and evaluate.reward_policy = null: nothing to label; the final models are "
+        "measured on the panels that `rlanything bootstrap` made",
     ),
     Stage(
         name=stages.EVALUATE,

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rlanything.config import ORACLE, Config
 from rlanything.config.endpoints import judge_role
-from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import sources
 from rlanything.files import atomic, locks
@@ -38,11 +37,6 @@ def make_labels(config: Config, root: Path) -> None:
     Under torchrun every process asks a part, and the first one writes. Raises `ConfigError`, and `MachineError` where
     another process has ended.
     """
-    if not config.evaluate.own_panel:
-        raise ConfigError(
-            "evaluate.labels = 'oracle' and evaluate.reward_policy = null: nothing to label; the final models are "
-            "measured on the panels that `rlanything bootstrap` made"
-        )
     build.one_thread()
     with (
         launch.measuring(config),

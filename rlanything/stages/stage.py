@@ -38,6 +38,8 @@ class Stage:
     makes is a dependency, a name on the hub is none."""
     needed: Callable[[Config], bool] = lambda config: True
     """Whether the pipeline has the stage under a given configuration."""
+    why_not: str = ""
+    """What the command says where it has not."""
 
     @property
     def engine(self) -> bool:
@@ -50,6 +52,11 @@ class Stage:
         unused += [] if writes_tests(config) else ["${item.written}"]
         asked = [name for name in self.params if config.endpoints.served or "endpoint" not in name]
         return [name for name in asked if name not in unused]
+
+    def check_needed(self, config: Config) -> None:
+        """Raise `ConfigError` where the stage has nothing to do."""
+        if not self.needed(config):
+            raise ConfigError(self.why_not)
 
     def check_arm(self, config: Config, arm: str) -> None:
         """Raise `ConfigError` unless the stage runs for this arm."""

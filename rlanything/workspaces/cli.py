@@ -149,6 +149,7 @@ def _stage(args: argparse.Namespace) -> int:
         if args.overrides
         else configuration(args, engine=stage.engine, data=real, installed=real)
     )
+    stage.check_needed(config)
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return print_plan(args, config, [args.arm])

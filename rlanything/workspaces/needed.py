@@ -9,13 +9,9 @@ from pathlib import Path
 from rlanything.config import BASE, CONTROLS, Config
 from rlanything.core.errors import ConfigError
 from rlanything.runs.layout import Layout
-from rlanything.stages import EVALUATE, LABEL, REPORT, TRAIN, of_arm
+from rlanything.stages import EVALUATE, REPORT, TRAIN, of_arm
 from rlanything.stages.stage import Stage
 from rlanything.workspaces import listing
-
-_WHY = {
-    LABEL: "the final models are measured on the panels that `rlanything bootstrap` made (`evaluate.labels`)"
-}
 
 
 def check(
@@ -25,8 +21,6 @@ def check(
 
     The message names the command of the same trial that is missing.
     """
-    if not stage.needed(config):
-        raise ConfigError(f"nothing to {stage.name} under this configuration; {_WHY[stage.name]}")
     if stage.name == REPORT and not Layout(place).evaluation(BASE).is_file():
         raise ConfigError(
             f"workspace {place.name}: nothing to report, because {BASE} is not measured here, with which all arms "

@@ -1,7 +1,8 @@
 """What a stage is made from must not change while it runs.
 
 DVC reads parameters and dependencies when a command has ended. Without this check a result of older code would be
-recorded as one of today's, and nothing would make it again. DVC records nothing of a command that fails.
+recorded as one of today's, and nothing would make it again. DVC records nothing of a command that fails. What a stage
+depends on is read from its declaration: a trial has no dvc.yaml, and to start DVC would take longer than some stages.
 """
 
 from __future__ import annotations

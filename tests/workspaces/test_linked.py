@@ -90,7 +90,6 @@ def test_a_trial_refuses_the_projects_new_tasks_also_where_these_lie_on_another_
         ("models/policy", ["train", "--arm", "outcome"]),
         ("runs/outcome", ["train", "--arm", "outcome"]),
         ("runs/outcome/seed-0", ["train", "--arm", "outcome"]),
-        ("labels", ["label"]),
     ],
 )
 def test_a_folder_of_results_that_is_a_link_is_refused_before_any_work(project, capsys, name, words):
@@ -105,6 +104,13 @@ def test_a_folder_of_results_that_is_a_link_is_refused_before_any_work(project, 
     assert f"{name}: a link to {there}" in capsys.readouterr().err
     assert link.is_symlink()
     assert list(there.iterdir()) == []
+
+
+def test_labels_that_are_a_link_are_refused_too(project):
+    (project / "labels").symlink_to(project)
+    with pytest.raises(ConfigError, match=f"labels: a link to {project}"):
+        linked.require_folders(project, "label", "")
+    linked.require_folders(project, "evaluate", "full")
 
 
 def test_a_trial_refuses_such_a_link_of_the_project_too(project, capsys):
