@@ -63,7 +63,8 @@ def postgres() -> Iterator[str]:
     if not found:
         pytest.skip("needs a PostgreSQL server (Debian: apt-get install postgresql)")
     home = Path(tempfile.mkdtemp(prefix="pg"))
-    as_nobody = ["runuser", "-u", "nobody", "--"] if os.getuid() == 0 else []
+    runuser = shutil.which("runuser") or "/usr/sbin/runuser"  # not every PATH has its folder
+    as_nobody = [runuser, "-u", "nobody", "--"] if os.getuid() == 0 else []
     if as_nobody:
         shutil.chown(home, "nobody")
     data = home / "data"
