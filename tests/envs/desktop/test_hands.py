@@ -71,6 +71,14 @@ def test_a_click_a_double_and_a_triple_click(editor):
     assert clicked in editor.text.splitlines()
 
 
+def test_every_double_click_selects_a_word_however_far_the_pointer_has_moved(editor):
+    for place in [editor.at, editor.lower] * 4:
+        editor.does("DOUBLE_CLICK", **place)
+        before = editor.text
+        editor.does("TYPING", text="Y")
+        assert len(editor.text) <= len(before)
+
+
 @pytest.mark.parametrize("held", [False, True])
 def test_a_drag_selects_and_so_do_a_button_that_is_held_and_the_pointer(editor, held):
     editor.does("MOVE_TO", **editor.at)

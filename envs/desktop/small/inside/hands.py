@@ -22,6 +22,11 @@ LONGEST_TEXT = 2000
 """Characters of one action. What agents type has no more (`envs.computer.actions`)."""
 SHORT = 12
 """Characters of a text whose keys are pressed one by one, each when the one before has been taken."""
+ARRIVED = 0.1
+"""Seconds for an application to see the pointer where it has moved to. GTK reads movements frame by frame.
+
+A movement that it reads between two clicks makes two single clicks of them.
+"""
 KEYS = {
     "enter": "Return", "tab": "Tab", "backspace": "BackSpace", "escape": "Escape", "up": "Up", "down": "Down",
     "left": "Left", "right": "Right", "space": "space", "delete": "Delete", "home": "Home", "end": "End",
@@ -47,7 +52,7 @@ def act(action: dict[str, Any], keyboard: Keyboard, pressed: Pressed, settled: C
     if place and kind != "DRAG_TO":
         xdo("mousemove", "--sync", *place)
     if kind == "CLICK":
-        xdo("click", "--repeat", str(_number(action, "num_clicks", 4, 1)), "--delay", "30", button)
+        _click(_number(action, "num_clicks", 4, 1), button, moved=bool(place))
     elif kind in ("MOUSE_DOWN", "MOUSE_UP"):
         xdo(kind.replace("_", "").lower(), button)
     elif kind == "DRAG_TO":
@@ -118,6 +123,12 @@ def _write(text: str) -> None:
         words += ["type", "--args", "1", "--clearmodifiers", "--delay", "4", "--", line] if line else []
         words += ["key", "--delay", "4", *["Return"] * len(breaks)] if breaks else []
     xdo(*words, patience=20 + len(text) / 100)  # 2,000 letters took 10 s on a busy machine
+
+
+def _click(times: int, button: str, moved: bool) -> None:
+    if moved and times > 1:
+        time.sleep(ARRIVED)
+    xdo("click", "--repeat", str(times), "--delay", "30", button)
 
 
 def _scroll(notches: int, buttons: tuple[str, str]) -> None:
