@@ -9,18 +9,6 @@ from rlanything.core.types import Task, Trajectory
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
 
-def measure_policy(
-    rollout_worker: RolloutWorker,
-    tasks: Sequence[Task],
-    run_seed: int,
-    repeats: int,
-    temperature: float,
-    max_steps: int,
-) -> dict[str, list[int]]:
-    """Successes (1) and failures (0) per task id; crashed episodes are left out."""
-    return successes(tasks, play_panel(rollout_worker, tasks, run_seed, repeats, temperature, max_steps))
-
-
 def play_panel(
     rollout_worker: RolloutWorker,
     tasks: Sequence[Task],

@@ -19,7 +19,7 @@ ROW = ("iteration", "tokens_before", "accepted_total")
 """What every row has. The last one has only panels besides: its iteration only measures."""
 BESIDE = (*ROW, "staleness")
 """What a row may have that a replay does not compute: these, and the following."""
-NOT_REPLAYED = ("policy/", "reward/", PANEL, "endpoint/")
+NOT_REPLAYED = ("policy/", "reward/", PANEL, "crashed/", "endpoint/")
 """Prefixes of metrics that need weights, panels or endpoints."""
 TAUGHT = {"policy/": "policy_trajectories", "reward/": "reward_steps"}
 """Prefix of the metrics of a model's updates -> the metric that says how much it was taught in the iteration."""

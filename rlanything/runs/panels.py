@@ -6,7 +6,7 @@ from rlanything.config import ArmConfig, Config
 from rlanything.core.splits import keyed
 from rlanything.core.timing import phase
 from rlanything.files.records import read_panel
-from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.loop.panel import play_panel, success_rate, successes
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.protocols import PanelEvaluation
 from rlanything.runs.layout import Layout, read_tasks
@@ -53,15 +53,19 @@ class Curve:
     def measure(self, iteration: int) -> dict[str, float]:
         """The metrics of an iteration: `panel/<name>` of the policy, and those of the reward model.
 
-        {} where none are due.
+        `crashed/<name>`: how many episodes crashed or timed out and are left out, only where any did. {} where none are
+        due.
         """
         evaluate = self.config.evaluate
         if iteration % evaluate.every and iteration != self.config.train.iterations:
             return {}
-        values = {}
+        values: dict[str, float] = {}
         for name, tasks in self.tasks.items():
             settings = (self.run_seed, 1, evaluate.temperature, evaluate.max_steps)
-            values[f"panel/{name}"] = success_rate(measure_policy(self.rollout_worker, tasks, *settings))
+            played = play_panel(self.rollout_worker, tasks, *settings)
+            values[f"panel/{name}"] = success_rate(successes(tasks, played))
+            if lost := sum(not trajectory.counts for trajectory in played):
+                values[f"crashed/{name}"] = float(lost)
         if self.evaluation is not None and (self.arm.train_reward or iteration == 0):
             for name, panel in self.panels.items():
                 values |= keyed(self.evaluation.curve(panel, self.run_seed), name, self.panels)

@@ -35,8 +35,6 @@ from rlanything.runs.layout import Layout
 from rlanything.runs.machine import SETTINGS, machine, packages, revision
 
 SCHEMA = 2
-TOGETHER = 1
-"""The schema before: one file that also contains `starts` and `finished`. It can still be read."""
 STARTS = "starts.json"
 """The file in an arm's live folder that lists the starts, until the run is placed in runs/."""
 ELSEWHERE = ("git", "machine", "packages")
@@ -110,17 +108,12 @@ def read(root: Path, arm: str) -> dict[str, Any]:
         known = sorted(p.stem for p in path.parent.glob("*.json"))
         raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown_run(arm, known)}")
     found = read_object(path, "take it from git, or train again")
-    if found.get("schema") not in (TOGETHER, SCHEMA):
-        raise ConfigError(
-            f"{path}: schema {found.get('schema')!r}; this version reads {TOGETHER} and {SCHEMA}"
-        )
+    if found.get("schema") != SCHEMA:
+        raise ConfigError(f"{path}: schema {found.get('schema')!r}; this version reads {SCHEMA} alone")
     _check(path, found, Record)
     _check_values(path, found)
     if found["arm"] != arm:
         raise ConfigError(f"{path}: it is the record of arm {found['arm'][:40]!r}")
-    if found["schema"] == TOGETHER:
-        _check(path, found, Starts)
-        return found
     return {**found, **_started(Layout(root).starts(arm), found)}
 
 

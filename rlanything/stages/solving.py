@@ -14,9 +14,10 @@ from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.loop.episodes import deadline
-from rlanything.loop.panel import measure_policy
+from rlanything.loop.panel import play_panel, successes
 from rlanything.loop.share import shared
 from rlanything.runs import build
+from rlanything.stages.crashes import say
 
 
 def accepted_tasks(run: Path, iterations: int) -> list[Task]:
@@ -38,7 +39,8 @@ def solve(
     """Task id -> 1 (solved) or 0 for each try. The expert stops at its first success.
 
     Tries with `evaluate.solver`; if it is null, with the environment's expert. Tries that crash are left out, and so
-    are those without a demonstration of the expert. {} without tasks, or without solver and expert.
+    are those without a demonstration of the expert. How many tries of a checkpoint crashed is printed. {} without
+    tasks, or without solver and expert.
     """
     solver, tries = config.evaluate.solver, config.evaluate.solver_tries
     if not tasks:
@@ -47,7 +49,9 @@ def solve(
         prompts, acting = build.prompts(config, root, solver.prompts), config.rolling_out(solver)
         sampling = (acting.rollout.temperature, config.evaluate.max_steps)
         with build.player(acting, solver, root, family, prompts) as worker:
-            return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
+            played = play_panel(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
+        say("evaluate: the solver's tries", played)
+        return successes(tasks, played)
     if not isinstance(family, Teacher):
         return {}
     outcomes = shared(tasks, lambda part: [_by_expert(family, task, config, run_seed) for task in part])

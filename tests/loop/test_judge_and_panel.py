@@ -12,7 +12,8 @@ from scripted import Family, chat_model, prompts, read, rollout_worker, task, vo
 
 from rlanything.config import JudgeConfig, parse
 from rlanything.core.types import Status, Step, Trajectory
-from rlanything.loop.panel import lengths, measure_policy, play_panel, success_rate, success_within
+from rlanything.files.records import write_lines
+from rlanything.loop.panel import lengths, play_panel, success_rate, success_within, successes
 from rlanything.planning import compose
 from rlanything.rewards.step_votes.evaluation import (
     RewardScore,
@@ -27,6 +28,8 @@ from rlanything.rewards.step_votes.evaluation import (
 )
 from rlanything.rewards.step_votes.judge import Judge
 from rlanything.rewards.step_votes.labels import LabelledTrajectory, label_by_votes
+from rlanything.runs.layout import Layout
+from rlanything.runs.panels import Curve
 
 ROOT = Path(__file__).parents[2]
 
@@ -267,8 +270,12 @@ def test_success_rate_is_the_mean_over_tasks_and_leaves_out_what_only_crashed():
 
 def test_a_panel_counts_successes_per_task_and_leaves_crashes_out():
     tasks = [task(0), task(1), task(2, fault="raise in step")]
-    results = measure_policy(rollout_worker(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
-    assert results == {tasks[0].task_id: [1, 1, 1], tasks[1].task_id: [1, 0, 0], tasks[2].task_id: []}
+    played = play_panel(rollout_worker(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
+    assert successes(tasks, played) == {
+        tasks[0].task_id: [1, 1, 1],
+        tasks[1].task_id: [1, 0, 0],
+        tasks[2].task_id: [],
+    }
 
 
 def test_success_within_k_steps_is_what_a_limit_of_k_would_have_given():
@@ -278,8 +285,8 @@ def test_success_within_k_steps_is_what_a_limit_of_k_would_have_given():
     within = success_within(tasks, played, 4, Family())
     assert within == pytest.approx([0, 0.5, 5 / 6, 5 / 6])
     for limit in (1, 2, 3, 4):
-        limited = measure_policy(rollout_worker(script), tasks, 5, 2, 0.8, limit)
-        assert success_rate(limited) == pytest.approx(within[limit - 1])
+        limited = play_panel(rollout_worker(script), tasks, 5, 2, 0.8, limit)
+        assert success_rate(successes(tasks, limited)) == pytest.approx(within[limit - 1])
     assert lengths(tasks, played) == {
         t.task_id: [n, n] if n else [] for t, n in zip(tasks, (2, 2, 3, 0), strict=True)
     }
@@ -298,11 +305,26 @@ def test_a_family_that_judges_at_the_limit_says_nothing_about_lower_ones():
     assert success_within(tasks, played, 4, AtLimit()) == [None, None, None, 0.75]
 
 
+def test_a_curve_counts_the_episodes_that_crashed_and_says_nothing_where_none_did(tmp_path):
+    config = parse(compose.compose(["evaluate.temperature=0.8", "evaluate.max_steps=4"], ROOT))
+    layout = Layout(tmp_path)
+    panels = {"in_domain": [task(0), task(1)], "out_of_domain": [task(0), task(1, fault="raise in step")]}
+    for name, tasks in panels.items():
+        write_lines(layout.tasks(name), [one.to_json() for one in tasks])
+    acting = rollout_worker(winning({0: 1, 1: 0}))
+    curve = Curve(config, config.arms["outcome"], 5, layout, acting, None)
+    assert curve.measure(0) == {
+        "panel/in_domain": 0.5,
+        "panel/out_of_domain": 1.0,
+        "crashed/out_of_domain": 1.0,
+    }
+
+
 def test_two_policies_meet_the_same_panel_draws():
     seeds = []
     for wins in (3, 0):
         acting = rollout_worker(winning({0: wins, 1: wins}))
-        measure_policy(acting, [task(0), task(1)], 5, 3, 0.8, 4)
+        play_panel(acting, [task(0), task(1)], 5, 3, 0.8, 4)
         seeds.append([r.seed for r in acting.policy.engine.asked])
     assert seeds[0] == seeds[1]
 
@@ -310,7 +332,7 @@ def test_two_policies_meet_the_same_panel_draws():
 def test_a_task_meets_the_same_draws_wherever_it_stands_in_the_panel():
     def seeds(*tasks):
         acting = rollout_worker(winning({0: 1, 1: 1}))
-        measure_policy(acting, tasks, 5, 2, 0.8, 4)
+        play_panel(acting, tasks, 5, 2, 0.8, 4)
         return {r.seed for r in acting.policy.engine.asked if r.session.split("/")[1] == task(0).task_id}
 
     assert seeds(task(0), task(1)) == seeds(task(1), task(0)) == seeds(task(0))
