@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
+from rlanything.files.atomic import own_folder
 from rlanything.files.project import DECLARED, PRIVATE
-from rlanything.planning.check import own_folder
 
 PLACE = "checks"
 """The folder of the project that holds the results of each check, by its name."""

@@ -27,6 +27,18 @@ _OLD = ".old-"
 """Before the name of a folder that makes place for a new one."""
 
 
+def own_folder(place: Path) -> None:
+    """Raise `ConfigError` where a folder of results is a link: hashes would miss its files, and it cannot be replaced.
+
+    Links of single files are followed: DVC's cache may be made of them.
+    """
+    if place.is_symlink() and not place.is_file():
+        raise ConfigError(
+            f"{place}: a link to {place.resolve()}; its files would be in no hash, and new results could not replace "
+            "it. Replace the link by a real folder; to use another disk, move the whole project there"
+        )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file of UTF-8 text. Raises `OSError` naming the file.
 

@@ -159,18 +159,6 @@ def machine(config: Config) -> None:
         )
 
 
-def own_folder(place: Path) -> None:
-    """Raise `ConfigError` where a folder of results is a link: hashes would miss its files, and it cannot be replaced.
-
-    Links of single files are followed: DVC's cache may be made of them.
-    """
-    if place.is_symlink() and not place.is_file():
-        raise ConfigError(
-            f"{place}: a link to {place.resolve()}; its files would be in no hash, and new results could not replace "
-            "it. Replace the link by a real folder; to use another disk, move the whole project there"
-        )
-
-
 def stored(config: Config) -> None:
     """Raise `ConfigError` where the tasks are files that are not there. Once tasks are made, none is needed."""
     if targets.is_ours(config.env) and isinstance(family := build.family(config), Stored):

@@ -20,6 +20,7 @@ RIGHT_TESTS = 0.05
 HARMLESS = 0.25
 """detect below this share of ut: tests that are right but that nearly every program passes."""
 BAND_LOW = 0.25
+"""Share of the tasks between alpha_low and alpha_high."""
 FORCE = (0.1, 10.0)
 ONE_SIDED = 0.5
 KL = 0.1

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted, safe, safe_lines
+from rlanything.files.atomic import own_folder
 from rlanything.files.project import PRIVATE
-from rlanything.planning.check import own_folder
 from rlanything.sweep.declare import space, words
 from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name

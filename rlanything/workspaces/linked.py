@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
+from rlanything.files.atomic import own_folder
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.project import PARAMS, PRIVATE
-from rlanything.planning.check import own_folder
 from rlanything.planning.uncommitted import few
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import watch_cases as cases
 
-from rlanything.report import health
 from rlanything.watch import machine
-from rlanything.watch.advice import checks, tasks
+from rlanything.watch.advice import checks
 from rlanything.watch.tolerant import numbers
 
 
@@ -124,11 +123,6 @@ def test_every_warning_says_what_to_do():
         for one in checks.warnings([numbers(row) for row in rows(10, **cause)]):
             assert one.text
             assert one.todo
-
-
-def test_the_thresholds_of_the_report_are_the_same():
-    assert (checks.KL, checks.CAPPED, tasks.BAND) == (health.KL, health.CAPPED, health.BAND_LOW)
-    assert tasks.INVALID_PROPOSALS == health.INVALID_PROPOSALS
 
 
 def test_a_table_of_gpus_is_read_and_what_is_none_is_left_out():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from rlanything.report.health import INVALID_PROPOSALS
+from rlanything.report.health import BAND_LOW, INVALID_PROPOSALS
 from rlanything.watch.advice.warned import LAST, Check, Warned, last
 from rlanything.watch.tolerant import Row
 
@@ -14,8 +14,6 @@ NO_REWRITE = 5
 iteration tries several, so five without one are no chance."""
 SPREAD = 0.25
 """Share of the tasks with a success and a failure. Below it, three of four tasks compare no outcomes."""
-BAND = 0.25
-"""Share of the tasks between alpha_low and alpha_high."""
 ERRORS = 0.05
 """Share of episodes that crashed or timed out. They leave the statistics, and not at random: hard tasks run longer."""
 GROWING = 2.0
@@ -40,7 +38,7 @@ def no_spread(rows: Sequence[Row]) -> Warned | None:
 def few_in_band(rows: Sequence[Row]) -> Warned | None:
     """Most tasks are too easy or too hard."""
     band = last(rows, "band_coverage")
-    if not band or fmean(band) >= BAND:
+    if not band or fmean(band) >= BAND_LOW:
         return None
     accuracy = last(rows, "accuracy")
     what = "too easy" if accuracy and fmean(accuracy) > 0.5 else "too hard"
