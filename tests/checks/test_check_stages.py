@@ -48,6 +48,7 @@ DECLARED = {
     "fast_learning": "study",
     "coding_table1": "study",
     "five_times": "study",
+    "five_times_fit": "study",
     "selection": "selection",
     "corruption": "corruption",
     "corruption_learned": "corruption",
