@@ -23,7 +23,7 @@ from rlanything.core.errors import RLAnythingError, in_workspace
 from rlanything.core.printable import tell
 from rlanything.parser import Parser, Subparsers
 from rlanything.planning.commands import add_plan, params_file
-from rlanything.planning.config_commands import add_config
+from rlanything.planning.config_commands import add_config, require_place
 from rlanything.workspaces import places
 from rlanything.workspaces.cli import add_stages, settle
 
@@ -241,11 +241,13 @@ def _rehearse(args: argparse.Namespace) -> int:
         standins.check(config, args.root, args.steps, kinds, declared)
         print(f"{' '.join(overrides)}: can be rehearsed here")
         return 0
+    params = params_file(args)
+    require_place(params, args.root, "--params")
     for folder in standins.make(config, args.root, args.steps, kinds, declared):
         print(f"{folder}: written")
-    compose.write(params_file(args), overrides, args.root)
+    compose.write(params, overrides, args.root)
     unfinished.end(args.root)
-    print(f"{params_file(args)}: written; the rehearsal is `dvc repro`")
+    print(f"{params}: written; the rehearsal is `dvc repro`")
     return 0
 
 

@@ -72,7 +72,7 @@ def _config_write(args: argparse.Namespace) -> int:
     from rlanything.planning import compose, dvcfile
 
     path = args.output or params_file(args)
-    _check_place(path, args)
+    require_place(path, args.root, "--output" if args.output else "--params")
     config = compose.write(path, args.overrides, args.root)
     print(safe(f"wrote {path} (scale {config.scale})"))
     warn(config, args.root)
@@ -82,12 +82,15 @@ def _config_write(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check_place(path: Path, args: argparse.Namespace) -> None:
-    """Raise `UserError` for a place that holds another file than a composed one. The project's own may be replaced."""
+def require_place(path: Path, root: Path, option: str) -> None:
+    """Raise `UserError` for a place that holds another file than a composed one. The project's own may be replaced.
+
+    option: of the command line, which names the place.
+    """
     from rlanything.buffer.views.place import free_place
 
-    if path.resolve() != (args.root / PARAMS).resolve():
-        free_place(path, _not_composed, "--output" if args.output else "--params")
+    if path.resolve() != (root / PARAMS).resolve():
+        free_place(path, _not_composed, option)
 
 
 def _not_composed(file: Path) -> str:

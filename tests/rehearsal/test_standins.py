@@ -58,6 +58,14 @@ def test_nothing_that_is_there_is_overwritten(project):
     assert not (project / standins.DATA).exists()
 
 
+def test_a_file_that_no_composition_wrote_is_not_replaced_by_one(project, capsys):
+    (project / "notes.md").write_text("mine")
+    assert main(["--root", str(project), "--params", str(project / "notes.md"), "rehearse"]) == 2
+    assert "--params" in capsys.readouterr().err
+    assert (project / "notes.md").read_text() == "mine"
+    assert not (project / "checkpoints").exists(), "nothing was made"
+
+
 def test_data_that_is_there_is_not_overwritten(project):
     mine = project / standins.DATA / "mine.json"
     mine.parent.mkdir(parents=True)
