@@ -64,8 +64,8 @@ def _limits(found: Compared) -> str:
 
 
 def _not_concluded(found: Compared) -> Iterator[str]:
-    tested = [row for row in found.differences if row.found is not None]
-    unclear = sum(not row.found.clear for row in tested if row.found is not None)
+    tested = [row.found for row in found.differences if row.found is not None and not row.same]
+    unclear = sum(not contrast.clear for contrast in tested)
     if unclear:
         yield (
             f"{unclear} of {len(tested)} differences are not clear. An unclear difference is not evidence that both "

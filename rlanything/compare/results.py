@@ -18,11 +18,11 @@ from rlanything.report.results.statistics import (
     Contrast,
     Estimate,
     Panel,
-    contrast,
     corrected,
     estimate,
     paired,
     same,
+    tested,
 )
 
 
@@ -146,13 +146,10 @@ def _difference(group: Group, metric: Metric, side: int, arm: Arm, reference: Ar
     upper = _same_seed(upper, lower)
     if not set(upper.tasks) & set(lower.tasks):
         return Difference(group, metric, side, None, Why.OTHER_TASKS)
-    found = contrast(upper, lower)
+    found = tested(upper, lower)
     if found is None:
         return Difference(group, metric, side, None, Why.NO_SEED)
-    pairing = _pairing(upper, lower, metric)
-    if pairing.same:
-        found = replace(found, p=None)
-    return Difference(group, metric, side, found, paired_on=pairing)
+    return Difference(group, metric, side, found, paired_on=_pairing(upper, lower, metric))
 
 
 def _same_seed(upper: Panel, lower: Panel) -> Panel:

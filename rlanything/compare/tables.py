@@ -79,7 +79,7 @@ def _pair(found: Compared, row: Difference) -> str:
 def _tested(row: Difference) -> list[str]:
     if row.found is None:
         return [NONE, NONE, NONE, f"not tested: {row.why}"]
-    clear = "yes" if row.found.clear else "no"
+    clear = NONE if row.same else "yes" if row.found.clear else "no"
     return [
         interval(row.found.difference, row.metric, sign=True),
         p_text(row.found.p),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rlanything.config import BASE, BASE_COOLED, CONTROLS
 from rlanything.core.printable import counted
@@ -23,6 +23,15 @@ def caveats(data: ReportData) -> list[str]:
     arms = data.comparison.arms
     measured = [line for arm in arms for line in _measured(data, arm)]
     return [*_absent(data), *measured, *_seeds(data.comparison)]
+
+
+def left_out(crashed: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """A sentence for each arm whose episodes crashed in its measurement. crashed: arm -> panel -> how many."""
+    return [
+        f"{code(arm)}: {said} crashed or timed out in the measurement and were left out, over all seeds."
+        for arm, panels in crashed.items()
+        if (said := ", ".join(f"{counted(n, 'episode')} of {code(panel)}" for panel, n in panels.items()))
+    ]
 
 
 def for_terminal(data: ReportData) -> list[str]:
@@ -49,10 +58,7 @@ def _measured(data: ReportData, arm: str) -> Iterator[str]:
     mine, base = comparison.panels[arm], comparison.panels[BASE]
     asked = contents.metrics if _has_reward_model(data, arm) else comparison.success
     gaps = [contents.title(m) for m in asked if m.name not in mine]
-    crashed = data.extras.crashed.get(arm, {})
-    if crashed:
-        said = ", ".join(f"{counted(count, 'episode')} of {code(panel)}" for panel, count in crashed.items())
-        yield f"{code(arm)}: {said} crashed or timed out in the measurement and were left out, over all seeds."
+    yield from left_out({arm: data.extras.crashed.get(arm, {})})
     if gaps:
         yield f"{code(arm)} was not measured on: {', '.join(gaps)}."
     for metric in asked:
@@ -81,6 +87,14 @@ def _has_reward_model(data: ReportData, arm: str) -> bool:
 
 
 def _seeds(comparison: Comparison) -> Iterator[str]:
+    """Few seeds, and seeds that not all arms have."""
+    seeds = {arm: comparison.seeds(arm) for arm in comparison.arms if arm not in CONTROLS}
+    if len(set(map(tuple, seeds.values()))) > 1:
+        said = "; ".join(f"{code(arm)}: {', '.join(map(str, own))}" for arm, own in seeds.items())
+        yield (
+            f"The arms have other seeds ({said}): a difference is over those that both have, a mean over its own. So "
+            "means and differences may not agree."
+        )
     fewest = min(len(comparison.seeds(arm)) for arm in comparison.arms)
     if fewest == 1:
         yield "One seed only: the intervals come from the tasks alone and say nothing about another training run."

@@ -77,6 +77,8 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
         return f"{said}. {cause.capitalize()} alone makes a difference of {alone}, which is not clear. {far}"
     if cooling.difference.mean < 0:
         return f"{said}, of which {cause} explains none: it is worse than the base's own ({cooled}). {far}"
+    if beyond.difference.mean <= 0 or whole.difference.mean <= 0:
+        return f"{said}. {cause.capitalize()} alone adds {cooled}. {far}"
     return f"{said}, of which {cause} explains {cooled}. {far}"
 
 
@@ -120,7 +122,9 @@ def declines(peaks: Peaks, contents: Contents) -> list[str]:
 def _sentence(found: Contrast | None, paper: Paper, pair: tuple[str, str], metric: Metric) -> str:
     (arm, other), where = pair, metric.short
     if found is None:
-        return f"{code(arm)} and {code(other)} share no measured {where} task: no comparison."
+        return (
+            f"{code(arm)} and {code(other)} share no seed and task that was measured {where}: no comparison."
+        )
     difference = interval(found.difference, metric, sign=True)
     doubt = "" if found.difference.mean == 0.0 or found.clear else ", but not clearly"
     gain = paper.gain(arm, metric, other)

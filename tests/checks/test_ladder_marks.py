@@ -91,3 +91,16 @@ def test_an_arm_without_an_episode_that_counts_is_named(tmp_path):
     file.write_text(json.dumps(found))
     with pytest.raises(ReportError, match=r"oracle_60\.json: no episode on the panel out_of_domain counts"):
         published("ladder", tmp_path)
+
+
+def test_episodes_that_crashed_in_a_measurement_are_said(tmp_path):
+    shutil.copytree(CHECKS / "ladder_former", tmp_path / "ladder_former")
+    evaluation = tmp_path / "ladder_former" / "evaluation" / "outcome.json"
+    measured = json.loads(evaluation.read_text())
+    measured["seeds"]["0"]["crashed"] = {"in_domain": 3}
+    evaluation.write_text(json.dumps(measured))
+    found = published("ladder_former", tmp_path)
+    said = "`outcome`: 3 episodes of `in_domain` crashed or timed out in the measurement and were left out"
+    assert document.to_markdown(found, "ladder_former").count(said) == 1
+    assert document.to_json(found)["crashed"] == {"outcome": {"in_domain": 3}}
+    assert "crashed" not in document.to_json(published("ladder_former"))

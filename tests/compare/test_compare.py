@@ -251,6 +251,9 @@ def test_a_project_beside_itself_has_the_same_results(root, capsys):
     assert found.settings == []
     assert main(["--root", str(root), "compare", ".", str(root)]) == 0
     assert f"the same results on both sides: {len(found.differences)} more" in capsys.readouterr().out
+    page = comparison_md(found)
+    assert "are not clear" not in page
+    assert "| no |" not in page
 
 
 def test_what_is_said_follows_values_and_no_words(root, tmp_path):

@@ -147,6 +147,18 @@ def test_what_is_missing_is_said(tmp_path):
     assert data["full"]["in_domain"]["low"] is not None
 
 
+def test_arms_with_other_seeds_are_said(tmp_path):
+    project(tmp_path, ("base", "outcome", "full"))
+    data = evaluation("full")
+    del data["seeds"]["0"]
+    write_evaluation(tmp_path, data)
+    said = [note for note in caveats(gather(config(), tmp_path)) if "have other seeds" in note]
+    assert said == [
+        "The arms have other seeds (`outcome`: 0, 1, 2; `full`: 1, 2): a difference is over those that both have, a "
+        "mean over its own. So means and differences may not agree."
+    ]
+
+
 def test_changed_panels_are_said(tmp_path):
     project(tmp_path, ("base",))
     data = evaluation("full")
@@ -156,7 +168,7 @@ def test_changed_panels_are_said(tmp_path):
     material = gather(config(), tmp_path)
     assert "measured on different tasks (Accuracy in-domain)" in " ".join(caveats(material))
     assert json.loads(exports.summary_json(material.cells))["full"]["in_domain"]["vs_base"] is None
-    assert "share no measured in-domain task" in document.report_md(material)
+    assert "share no seed and task that was measured in-domain" in document.report_md(material)
 
 
 def test_episodes_that_crashed_are_said(tmp_path):

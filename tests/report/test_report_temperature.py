@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 from report_cases import config, cooled, evaluation, project, write_evaluation
@@ -88,6 +89,19 @@ def test_a_control_that_is_below_the_base_is_named_below_what_each_part_adds(tmp
     parts = document.report_md(found).partition("### What each part adds\n")[2].partition("\n### ")[0]
     assert "| in-domain | `outcome` over `base_cooled` |" in parts
     assert ("`base_cooled` is below `base` in-domain (-" in parts) is (solved == 0)
+
+
+def test_a_temperature_that_adds_more_than_the_arm_does_explains_no_part_of_it(tmp_path):
+    control = evaluation("base_cooled")
+    for seed in control["seeds"].values():
+        seed["in_domain"] = {task: [1] * len(tries) for task, tries in seed["in_domain"].items()}
+    project(tmp_path, ("base", "full"))
+    write_evaluation(tmp_path, {**control, "temperature": 0.5})
+    found = gathered(config(), tmp_path, read_evaluations(tmp_path, ("base", "base_cooled", "full")))
+    line, *_ = findings.against_cooled(found.comparison, 0.5)
+    assert re.search(
+        r"^`full` in-domain: \S+ points over the base\. A temperature of 0\.5 alone adds \+", line
+    )
 
 
 def test_an_effect_of_the_temperature_that_is_not_clear_explains_nothing(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from page_cases import SCHEMES, fits
 from sweep_cases import BAND, LAMBDA, declared, make, play
 
-from rlanything.sweep.results.document import ABOUT
+from rlanything.sweep.results.document import about
 from rlanything.sweep.results.matplotlib_figures import FIGURE
 from rlanything.sweep.results.page import page_html
 from rlanything.sweep.results.plotly_figures import PLOTS
@@ -145,7 +145,13 @@ def test_the_papers_point_and_the_default_have_shapes_of_their_own(board):
     assert [symbol.removesuffix("-open") for symbol in open_or_not] == wanted
     (axis,) = FIGURE["history"](found).axes
     assert {"o", "D", "s"} <= {line.get_marker() for line in axis.lines}
-    assert "Orange diamond: the paper's point; green square: the default." in ABOUT
+    assert "Orange diamond: the paper's point; green square: the default." in about(board.sweep)
+
+
+def test_intervals_of_learning_curves_are_said_to_be_over_seeds_alone():
+    of_curves = about(declared(confirm=0, last_evaluations=2))
+    assert "intervals over seeds, in percent; differences in points, paired by seed. " in of_curves
+    assert "intervals over seeds and tasks, in percent" in about(declared(confirm=0))
 
 
 def test_a_key_that_is_declared_so_has_a_log_axis_however_narrow(tmp_path):

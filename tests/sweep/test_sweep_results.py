@@ -115,6 +115,8 @@ def test_a_trial_against_the_default_is_paired_and_corrected(board):
         assert difference.difference.mean == pytest.approx(means[0] - means[1])
         own = board.measured(number).above(board.measured(default), ("full", "in_domain"))
         assert difference.p >= own.p
+    itself = board.measured(default).above(board.measured(default), ("full", "in_domain"))
+    assert (itself.difference.mean, itself.p) == (0.0, None), "equal results are no comparison"
     mirrored = board.measured(default).above(board.measured(0), ("full", "in_domain"))
     assert mirrored.difference.mean == pytest.approx(-found[0].difference.mean)
 
@@ -295,3 +297,6 @@ def test_a_parameter_with_one_value_in_all_trials_has_no_importance():
     found = importances(trials, [t.values[0] for t in trials], [0.1] * FEWEST, 1)
     assert list(found) == ["a", "b"]
     assert sum(one.mean for one in found.values()) == pytest.approx(1)
+    assert importances(trials, [0.0] * FEWEST, [0.0] * FEWEST, 1) == {}, (
+        "nothing is known where all are equal"
+    )

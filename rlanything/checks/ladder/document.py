@@ -9,6 +9,7 @@ from typing import Any
 from rlanything.checks.ladder.figure import NAME
 from rlanything.checks.ladder.results import Found, Row
 from rlanything.config import BASE
+from rlanything.report.caveats import left_out
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text, smallest
 from rlanything.report.results.metrics import Metric, named
 
@@ -31,6 +32,7 @@ def to_json(found: Found) -> dict[str, Any]:
         "fit": found.verdict.fit,
         "verdict": found.verdict.text,
         "criteria": [{**asdict(c), "met": c.met} for c in found.verdict.criteria],
+        **({"crashed": found.crashed} if found.crashed else {}),
     }
 
 
@@ -51,6 +53,7 @@ def to_markdown(found: Found, name: str) -> str:
         f"Solved tasks in percent, with 95 % intervals over {ladder.seeds} seeds and the games of a panel. Gains are "
         f"points above {code(ladder.zero)}, paired by seed and game; p is Holm's over the arms of a panel, and over "
         "its controls.",
+        *left_out(found.crashed),
         *(_panel(found, metric) for metric in found.metrics),
         _marks(found),
         _temperatures(found.temperatures),

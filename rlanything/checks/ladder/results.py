@@ -17,6 +17,7 @@ from rlanything.core.splits import on_panel
 from rlanything.files.reader import read_object
 from rlanything.report.results import statistics
 from rlanything.report.results.comparison import Comparison
+from rlanything.report.results.details import read_extras
 from rlanything.report.results.evaluations import ReportError, read_evaluation
 from rlanything.report.results.metrics import Metric, metrics_for, named
 from rlanything.report.results.power import Components
@@ -83,6 +84,8 @@ class Found:
     power: Mapping[str, tuple[Detectable, ...]]
     temperatures: Mapping[str, Mapping[str, Any]]
     verdict: Verdict
+    crashed: Mapping[str, Mapping[str, int]]
+    """arm or control -> panel -> episodes of its measurement that were left out."""
 
     def row(self, panel: str, arm: str) -> Row | None:
         """One arm or control on a panel; None where it was not measured."""
@@ -111,7 +114,10 @@ def read(root: Path, ladder: Ladder, config: Config) -> Found:
     criteria = _criteria(ladder, rows[ladder.fitness.panel], panels, power[ladder.fitness.panel])
     marks = tuple(_marks(found, ladder, config))
     temperatures = {name: _temperatures(layout.evaluation(name)) for name in COOLED if name in panels}
-    return Found(ladder, success, games, rows, marks, components, power, temperatures, judge(criteria))
+    crashed = read_extras(root, names, AGAIN).crashed
+    return Found(
+        ladder, success, games, rows, marks, components, power, temperatures, judge(criteria), crashed
+    )
 
 
 def _temperatures(evaluation: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rlanything.checks.study.figure import NAME, SIGNALS, STEPS
 from rlanything.checks.study.registration import FILE, Registration
 from rlanything.checks.study.results import Found, Row
 from rlanything.checks.study.verdict import Verdict
+from rlanything.report.caveats import left_out
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
 from rlanything.report.results.metrics import DECLARED
 
@@ -33,6 +34,7 @@ def to_json(found: Found) -> dict[str, Any]:
         },
         "rewriting": {arm: [asdict(part) for part in parts] for arm, parts in found.rewriting.items()},
         "declared": found.study.model_dump(mode="json"),
+        **({"crashed": found.crashed} if found.crashed else {}),
     }
 
 
@@ -63,6 +65,7 @@ def to_markdown(found: Found, name: str) -> str:
         "and game. *p* is of no difference, *p (small)* of the smallest difference that would matter; each is Holm's "
         f"over all {len(found.rows)} hypotheses, and shows something below {study.alpha:g}. The intervals are not "
         "corrected.",
+        *left_out(found.crashed),
         _hypotheses(found),
         "## Arms\n\nPercent, or tasks for accepted tasks, with 95 % intervals.\n\n" + _arms(found),
     ]

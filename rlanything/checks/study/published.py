@@ -83,6 +83,7 @@ def read_published(folder: Path) -> Found:
             f"{folder / PARAMS}: not the configuration that was registered; differs in {differ}; take it from git"
         )
     by_name = {metric.name: metric for metric in metrics}
+    extras = read_extras(folder, study.measured, "take it from git")
     return Found(
         study,
         registered,
@@ -94,7 +95,8 @@ def read_published(folder: Path) -> Found:
         ),
         _in_order(study, results.arms),
         _in_order(study, results.rewriting),
-        read_extras(folder, study.measured, "take it from git").within,
+        extras.within,
+        extras.crashed,
     )
 
 

@@ -45,6 +45,7 @@ class Found:
 
     rewriting: arm -> what became of its tasks over time, for the arms that accepted rewrites.
     within: arm -> panel -> success at limits of 1, 2, ... steps, for each seed.
+    crashed: arm -> panel -> episodes of its measurement that were left out.
     """
 
     study: Study
@@ -55,6 +56,7 @@ class Found:
     values: Mapping[str, Mapping[str, Estimate]]
     rewriting: Mapping[str, tuple[Part, ...]]
     within: Within
+    crashed: Mapping[str, Mapping[str, int]]
 
     @property
     def success(self) -> tuple[Metric, ...]:
@@ -87,6 +89,7 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
         for arm in panels
     }
     rows = tuple(_rows(study, panels, metrics))
+    extras = read_extras(root, study.measured, AGAIN)
     return Found(
         study,
         registration,
@@ -95,7 +98,8 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
         rows,
         values,
         parts_of(read_curves(root, panels)),
-        read_extras(root, study.measured, AGAIN).within,
+        extras.within,
+        extras.crashed,
     )
 
 

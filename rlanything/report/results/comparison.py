@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from rlanything.config import BASE, CONTROLS
 from rlanything.report.results import questions, statistics
@@ -77,10 +77,7 @@ class Comparison:
 
     def _contrast(self, arm: str, other: str, metric: Metric) -> Contrast | None:
         upper, lower = (self.panels.get(name, {}).get(metric.name) for name in (arm, other))
-        found = None if upper is None or lower is None else statistics.contrast(upper, lower)
-        if upper is None or lower is None or found is None:
-            return None
-        return replace(found, p=None) if statistics.same(*statistics.paired(upper, lower)) else found
+        return None if upper is None or lower is None else statistics.tested(upper, lower)
 
     def cells(self) -> dict[str, dict[str, Cell]]:
         """arm -> name of a metric -> cell, both in the order of the tables; what was not measured is absent."""

@@ -120,6 +120,12 @@ def contrast(arm: Panel, base: Panel) -> Contrast | None:
     return Contrast(_interval(cells, limits), p_value(cells))
 
 
+def tested(arm: Panel, base: Panel) -> Contrast | None:
+    """`contrast`, without p where both hold the same answers: then there is nothing to test."""
+    found = contrast(arm, base)
+    return replace(found, p=None) if found is not None and same(*paired(arm, base)) else found
+
+
 def paired(arm: Panel, base: Panel) -> tuple[Panel, Panel]:
     """Both panels reduced to the seeds and tasks that they share; a cell that one of them lacks is emptied in both."""
     seeds = [s for s in arm.seeds if s in base.seeds]

@@ -8,6 +8,7 @@ from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import format_estimate, sign
+from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.results.views import Point, Views
 from rlanything.sweep.trials.board import Board
 
@@ -29,10 +30,15 @@ NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no re
 CORRECTED = "Its lead holds after the correction for the number of points; no fresh seeds have confirmed it."
 LUCK = "part of its lead was luck, beyond the intervals"
 NO_LUCK = "so few seeds do not show whether its lead was luck"
+OVER_TASKS = "over seeds and tasks, in percent; differences in points, paired by seed and task"
+OVER_SEEDS = (
+    "over seeds, in percent; differences in points, paired by seed. They are means of learning curves, and say nothing "
+    "of other tasks than those of the curves"
+)
 ABOUT = (
-    "Means over seeds with 95 % intervals over seeds and tasks, in percent; differences in points, paired by seed and "
-    "task; p by Holm over all points that were run. Orange diamond: the paper's point; green square: the default. "
-    "The winner was chosen by its mean, so its interval does not say how much of its lead is luck."
+    "Means over seeds with 95 % intervals {over}; p by Holm over all points that were run, but not where a trial has "
+    "the results of the default. Orange diamond: the paper's point; green square: the default. The winner was chosen "
+    "by its mean, so its interval does not say how much of its lead is luck."
 )
 FRESH = (
     "Fresh seeds say how much of the lead was luck. They play the same panels, so the luck that lies in the choice of "
@@ -49,7 +55,7 @@ def report_markdown(board: Board, name: str, views: Views, figures: Sequence[str
         f"sampler `{sweep.sampler}`, pruner "
         f"`{sweep.pruner.kind}`. Every trial: {' '.join(map(code, sweep.overrides)) or 'the default scale'}. "
         f"Shares: {sweep.measured_by}.",
-        ABOUT,
+        about(sweep),
         "## Result",
         *sentences(views),
         "## Trials",
@@ -58,6 +64,11 @@ def report_markdown(board: Board, name: str, views: Views, figures: Sequence[str
         *_failed(board),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def about(sweep: Sweep) -> str:
+    """What the numbers of a sweep are, and what its markers mean."""
+    return ABOUT.format(over=OVER_SEEDS if sweep.last_evaluations else OVER_TASKS)
 
 
 def sentences(views: Views) -> list[str]:

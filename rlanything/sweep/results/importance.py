@@ -27,7 +27,9 @@ FEWEST = 8
 def importances(
     trials: Sequence[FrozenTrial], means: Sequence[float], errors: Sequence[float], way: int
 ) -> dict[str, Estimate]:
-    """Parameter -> importance (they sum to 1) with its interval; empty for one parameter or too few trials.
+    """Parameter -> importance (they sum to 1) with its interval.
+
+    Empty for one parameter, for too few trials, and where all have the same mean: then nothing is known.
 
     A parameter that has one value in all trials is left out: nothing is known of it.
 
@@ -39,7 +41,7 @@ def importances(
     """
     declared = trials[0].distributions if trials else {}
     names = [name for name in declared if len({trial.params[name] for trial in trials}) > 1]
-    if len(names) < 2 or len(trials) < FEWEST:
+    if len(names) < 2 or len(trials) < FEWEST or len(set(means)) == 1:
         return {}
     point = _ped_anova(trials, means, way, names)
     rng = np.random.default_rng(derive_seed(0, "sweep.importance", len(trials)))

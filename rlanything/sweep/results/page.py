@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from rlanything.core.printable import counted
 from rlanything.pages import frame
-from rlanything.sweep.results.document import ABOUT, FIGURES, crashes, sentences, trials
+from rlanything.sweep.results.document import FIGURES, about, crashes, sentences, trials
 from rlanything.sweep.results.plotly_figures import PLOTS
 from rlanything.sweep.results.views import Views
 from rlanything.sweep.trials.board import Board
@@ -35,7 +35,7 @@ def page_html(board: Board, name: str, views: Views) -> str:
         "title": f"Sweep {name}",
         "start": TOP,
         "about": f"Arms {', '.join(sweep.arms)}; {counted(sweep.seeds, 'seed')} a trial; "
-        f"sampler {sweep.sampler}. {ABOUT}",
+        f"sampler {sweep.sampler}. {about(sweep)}",
         "sentences": sentences(views),
         "figures": {k: FIGURES[k] for k in figures},
         "header": header,

@@ -58,12 +58,12 @@ class Measured:
         return statistics.standard_error(self.panels[arm][metric])
 
     def above(self, other: Measured, goal: tuple[str, str]) -> Contrast | None:
-        """This trial minus another one, paired by seed and task."""
+        """This trial minus another one, paired by seed and task. Without p where both have the same results."""
         arm, metric = goal
         mine, theirs = self.panels[arm].get(metric), other.panels[arm].get(metric)
         if mine is None or theirs is None:
             return None
-        return statistics.contrast(mine, theirs)
+        return statistics.tested(mine, theirs)
 
 
 def measure(trial: Path, arms: Sequence[str], last: int = 0) -> Measured:

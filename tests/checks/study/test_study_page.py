@@ -12,6 +12,7 @@ import pytest
 
 from rlanything.checks.declaration import published
 from rlanything.checks.study import command, figure
+from rlanything.checks.study.document import to_json
 from rlanything.checks.study.published import read_published
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
@@ -55,6 +56,18 @@ def test_the_numbers_are_those_of_the_file_and_none_is_computed(copy):
     page = (copy / "report.md").read_text()
     assert page.count("| `policy` | 12.3 [10.0, 20.0] |") == 2  # of all arms, and of Fig. 6a's
     assert "| -77.7 [" in page
+
+
+def test_episodes_that_crashed_in_a_measurement_are_said(copy):
+    evaluation = copy / "evaluation" / "policy.json"
+    results = json.loads(evaluation.read_text())
+    for seed in ("0", "1"):
+        results["seeds"][seed]["crashed"] = {"out_of_domain": 2}
+    evaluation.write_text(json.dumps(results))
+    assert draw(copy) == 0
+    said = "`policy`: 4 episodes of `out_of_domain` crashed or timed out in the measurement and were left out"
+    assert (copy / "report.md").read_text().count(said) == 1
+    assert to_json(read_published(copy))["crashed"] == {"policy": {"out_of_domain": 4}}
 
 
 def test_the_three_arms_of_the_papers_comparison_are_drawn_where_they_were_trained(copy):
