@@ -49,7 +49,6 @@ DECLARED = {
     "coding_table1": "study",
     "five_times": "study",
     "five_times_fit": "study",
-    "larger_models": "study",
     "selection": "selection",
     "corruption": "corruption",
     "corruption_learned": "corruption",

@@ -26,7 +26,7 @@ TABLES = (
         "rewriting",
     ),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
-    *("slow_learning", "fast_learning", "five_times", "coding_table1"),
+    *("slow_learning", "fast_learning", "five_times", "five_times_fit", "coding_table1"),
 )
 """Studies of which docs/studies.md has every hypothesis in a row: difference with its interval, p, verdict."""
 
@@ -126,7 +126,7 @@ def own_p(folder: Path, key: tuple[str, str, str]) -> float:
 
 def test_in_how_many_experiments_votes_help():
     found = of_votes()
-    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
     every, above = words[len(found) - 1], words[sum(low > 0 for low, _ in found.values()) - 1]
     clear = [name.removeprefix("checks/") for name, (_, p) in found.items() if p < 0.05]
     names = ", ".join(f"`{name}`" for name in clear)
