@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from statistics import fmean
 
 import pytest
 from report_cases import config, evaluation, project, write_evaluation
@@ -18,6 +19,7 @@ from rlanything.report.results.curves import Peak, peaks
 from rlanything.report.results.metrics import named
 from rlanything.report.results.paper import ALFWORLD
 from rlanything.report.results.statistics import Contrast, Estimate, corrected
+from rlanything.report.sections.solved import solved
 
 VOTES = contents_of(config())
 IN_DOMAIN, ACCEPTED, PROCESS = (named(name) for name in ("in_domain", "accepted_tasks", "rm_process_plain"))
@@ -300,3 +302,6 @@ def test_solved_tasks_are_counted_over_the_seeds(tmp_path):
     assert f"policies are measured within {config().evaluate.max_steps} (`evaluate.max_steps`)" in page
     assert f"Left out: {len(tries) - len(tried)} that it could not try." in page
     assert "`base`: the environment's expert" not in page
+    assert "A single try solves" not in page, "an expert stops at its first success"
+    by_model = solved(gather(config(evaluate={"solver": {"path": "other"}}), tmp_path))
+    assert f"A single try solves {100 * fmean(map(fmean, tried)):.1f} %." in by_model

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -65,12 +66,14 @@ class Evaluation(BaseModel):
 class Solved:
     """How many of an arm's accepted tasks, over all seeds, the solver tried, and solved in at least one of its tries.
 
-    untried: those that it has no demonstration of, or on which every try crashed.
+    untried: those that it has no demonstration of, or on which every try crashed. single: the mean over tasks of the
+    share of tries that solve one; it says nothing of an expert, which stops at its first success.
     """
 
     tasks: int
     solved: int
     untried: int
+    single: float
 
 
 @dataclass(frozen=True)
@@ -188,4 +191,5 @@ def _crashed(seeds: Mapping[int, Details]) -> dict[str, int]:
 def _solved(seeds: Mapping[int, Details]) -> Solved:
     tries = [outcomes for details in seeds.values() for outcomes in details.solvable.values()]
     tried = [outcomes for outcomes in tries if outcomes]
-    return Solved(len(tried), sum(any(outcomes) for outcomes in tried), len(tries) - len(tried))
+    single = fmean(map(fmean, tried)) if tried else 0.0
+    return Solved(len(tried), sum(any(outcomes) for outcomes in tried), len(tries) - len(tried), single)

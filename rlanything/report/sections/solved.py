@@ -25,6 +25,7 @@ def solved(data: ReportData) -> str:
     lines = [
         f"{code(arm)}: {solver} solves {found.solved} of {found.tasks} accepted tasks in at most "
         f"{evaluate.solver_tries} tries, with {steps} ({100 * found.solved / found.tasks:.1f} %)."
+        + ("" if evaluate.solver is None else f" A single try solves {100 * found.single:.1f} %.")
         + (f" Left out: {found.untried} that it could not try." if found.untried else "")
         for arm, found in data.extras.solved.items()
     ]
