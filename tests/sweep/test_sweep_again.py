@@ -19,6 +19,7 @@ from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.claims import Claims
 from rlanything.sweep.trials.folder import TrialFolder
 from rlanything.sweep.trials.fresh import ERROR
+from rlanything.sweep.trials.inputs import Inputs
 from rlanything.sweep.trials.jobs import FreshJob
 from rlanything.sweep.trials.key import Key, other_study
 from rlanything.sweep.trials.status import status_line
@@ -104,6 +105,24 @@ def test_fresh_seeds_can_be_more_the_next_time(tmp_path):
     fewer = make(declared(confirm=1, budget={"trials": 4}), tmp_path)
     assert fewer.is_over()
     assert fewer.fresh.measured(winner).panels["full"]["in_domain"].seeds == (3,)
+
+
+def test_a_folder_with_other_values_is_no_folder_of_the_trial(tmp_path):
+    sweep = declared(arms=["policy"])
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("experiments", "envs", "dvc.yaml"):
+        (root / name).symlink_to(ROOT / name)
+    inputs = Inputs.of(root, root / "params.yaml", tmp_path / "inputs")
+    folder, point = TrialFolder(tmp_path / "0002", sweep, 1), {"signals.lambda": 0.25}
+    folder.prepare(inputs, point)
+    TrialFolder(folder.path, sweep, 2).prepare(inputs, point)  # more seeds are the same trial
+    before = (folder.path / "params.yaml").read_bytes()
+    with pytest.raises(
+        ConfigError, match=r"params\.yaml: signals\.lambda = 0\.25, and this trial has 0\.5; remove .*/0002"
+    ):
+        folder.prepare(inputs, {"signals.lambda": 0.5})
+    assert (folder.path / "params.yaml").read_bytes() == before
 
 
 def crash(found: Worker, number: int, error: str) -> None:

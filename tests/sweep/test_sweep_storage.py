@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import optuna
 import pytest
-from sweep_cases import declared, make
+from sweep_cases import declared, make, write_results
 
 from rlanything.core.errors import ConfigError
 from rlanything.sweep.errors import SweepStopped
@@ -91,6 +92,32 @@ def test_a_database_whose_trials_lie_elsewhere_is_refused(tmp_path):
         ConfigError, match=r"its trials lie in another folder than .*/b; all workers share one"
     ):
         make(declared(), tmp_path / "b", url)
+
+
+def test_a_new_study_never_takes_the_trials_of_another_one(tmp_path):
+    """After `optuna delete-study`, and after a change of the storage."""
+    url = f"sqlite:///{tmp_path}/study.db"
+    first = make(declared(), tmp_path / "a", url)
+    write_results(first.trial(0), first.sweep, {"signals.lambda": 1.0}, range(3))
+    optuna.delete_study(study_name="case", storage=url)
+    for again in (url, None):
+        with pytest.raises(
+            ConfigError, match=r"is new, but .*/a holds the trials of another study; remove it$"
+        ):
+            make(declared(), tmp_path / "a", again)
+    shutil.rmtree(tmp_path / "a")
+    make(declared(), tmp_path / "a", url)
+
+
+@pytest.mark.parametrize("left", ["study.id", "trials"])
+def test_either_mark_of_another_study_is_enough(tmp_path, left):
+    make(declared(), tmp_path).trial(0).mkdir(parents=True)
+    (tmp_path / "study.journal").unlink()
+    for name in {"study.id", "trials"} - {left}:
+        place = tmp_path / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    with pytest.raises(ConfigError, match="holds the trials of another study; remove it"):
+        make(declared(), tmp_path)
 
 
 @pytest.mark.long

@@ -190,6 +190,7 @@ def test_a_study_with_another_space_is_refused(tmp_path):
         make(other, tmp_path)
     assert "was declared differently" in str(caught.value)
     assert "space: there" in str(caught.value)
+    assert f"delete that study and the folder with its trials, {tmp_path}." in str(caught.value)
     with pytest.raises(ConfigError, match="objectives: there"):
         make(declared(objectives="rm_process"), tmp_path)
     with pytest.raises(ConfigError, match="seed: there 0, here 1"):

@@ -34,6 +34,8 @@ LABEL, DECLARED, FOLDER = "label", "declared", "folder"
 """Attributes: a trial's label; the declaration of the study; the identity of the folder that holds its trials."""
 FIXED = {"space", "arms", "seeds", "objectives", "last_evaluations", "sampler", "startup", "seed"}
 """Parts of the declaration that cannot change once the study exists."""
+TRIALS = "trials"
+"""The folder of the trials, in the study's folder."""
 LOCK = "decisions"
 """The file in the study's folder that a worker locks while it decides what to do next."""
 
@@ -87,15 +89,23 @@ class SweepStudy:
             raise ConfigError(
                 f"study {self.name!r} in {where} was declared differently:\n"
                 + "\n".join(changed)
-                + "\nGive this sweep's file another name, or delete that study."
+                + "\nGive this sweep's file another name, or delete that study and the folder with its trials, "
+                + f"{self.folder}."
             )
 
     def _check_folder(self, where: str) -> None:
-        """Raise `ConfigError` where a database is shared and the folder with the results is not."""
+        """Raise `ConfigError` where the folder holds the trials of another study, or this one's lie elsewhere."""
         mark, known = self.folder / "study.id", self.study.user_attrs.get(FOLDER)
         own = read_text(mark) if mark.is_file() else None
         if known is None:
-            own = own or uuid.uuid4().hex
+            if (
+                own is not None or (self.folder / TRIALS).exists()
+            ):  # their numbers would be taken for this study's
+                raise ConfigError(
+                    f"study {self.name!r} in {where} is new, but {self.folder} holds the trials of another study; "
+                    "remove it"
+                )
+            own = uuid.uuid4().hex
             write_text(mark, own)
             self.study.set_user_attr(FOLDER, own)
         elif own != known:

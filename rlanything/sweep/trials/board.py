@@ -13,7 +13,7 @@ from rlanything.sweep.declare.metrics import sign
 from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.declare.sweep import Sweep
-from rlanything.sweep.study.study import LABEL, SweepStudy
+from rlanything.sweep.study.study import LABEL, TRIALS, SweepStudy
 from rlanything.sweep.trials.fresh import FreshRuns
 from rlanything.sweep.trials.measure import Measured, measure
 
@@ -33,7 +33,7 @@ class Board:
 
     def trial(self, number: int) -> Path:
         """A trial's folder."""
-        return self.folder / "trials" / f"{number:04d}"
+        return self.folder / TRIALS / f"{number:04d}"
 
     def results(self, number: int) -> Path:
         """The folder with a trial's results: that of an earlier trial where it was the same point."""

@@ -11,14 +11,18 @@ from __future__ import annotations
 import glob
 import itertools
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rlanything.config import load
+from rlanything.core.errors import ConfigError
 from rlanything.files import atomic
 from rlanything.files.project import PARAMS, PRIVATE
+from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
+from rlanything.planning.pipeline import look_up
 from rlanything.runs.fingerprint import made_from
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
@@ -42,16 +46,35 @@ class TrialFolder:
         return self.path / "log.txt"
 
     def prepare(self, inputs: Inputs, sets: Mapping[str, Value]) -> Path:
-        """Write params.yaml and the links; returns where the inputs are. Raises `ConfigError` for a bad point."""
+        """Write params.yaml and the links; returns where the inputs are.
+
+        Raises `ConfigError` for a bad point, and for a folder that has the trial of another one.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         overrides = hydra_overrides(self.sweep, sets, self.seeds)
-        config = compose.write(self.path / PARAMS, overrides, inputs.root)
+        data = compose.compose(overrides, inputs.root)
+        config = compose.checked(data, inputs.root)
+        self._check_values(data, sets)
+        atomic.write_text(self.path / PARAMS, compose.text(data, overrides))
         for arm in self.sweep.arms:
             config.arm(arm)
         place = inputs.place(config)
         link(self.path, inputs.root, SOURCES)
         link(self.path, place, MADE)
         return place
+
+    def _check_values(self, data: Mapping[str, Any], keys: Iterable[str]) -> None:
+        """Raise `ConfigError` where params.yaml has other values: its results would be taken for this trial's."""
+        params = self.path / PARAMS
+        if not params.is_file():
+            return
+        there = read_mapping(params)
+        for key in keys:
+            found, value = look_up(there, key), look_up(data, key)
+            if found != value:
+                raise ConfigError(
+                    f"{params}: {key} = {found}, and this trial has {value}; remove {self.path}"
+                )
 
     def commands(self) -> list[Command]:
         """What still has to run, in order."""
