@@ -159,7 +159,7 @@ verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare ev
 # A sweep or a check becomes a stage of <folder>/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and
 # `exp apply` want the outputs of every stage there is. It is declared anew each time, because its code is found from its
 # imports. Arguments: folder, name, what prints its dependencies, how DVC keeps the output, command, declaration, and
-# the project in which all of this is.
+# the project in which all of this is. The output persists: an old page stays until the new one is whole.
 define as_stage
 	@cd $(7) && python -m rlanything $(5) $(6) --dry-run
 	@cd $(7) && found=$$(python -m rlanything.$(3) $(6)) && mkdir -p $(1) && cd $(1) && \
@@ -169,10 +169,10 @@ endef
 
 sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
 	python -m pip install --quiet --editable ".[sweep]"
-	$(call as_stage,sweeps,$(SWEEP),sweep.dependencies,outs,sweep,experiments/sweep/$(SWEEP).yaml,.)
+	$(call as_stage,sweeps,$(SWEEP),sweep.dependencies,outs-persist,sweep,experiments/sweep/$(SWEEP).yaml,.)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
 
-# Git has the results of checks, so DVC's cache need not; and an old page stays until the new one is whole.
+# Git has the results of checks, so DVC's cache need not.
 check: DECLARED = experiments/check/$(CHECK).yaml
 # What is wrong with the file is said by the recipe. Before GNU make 4.4 a $$(shell) has not the exported PATH.
 check: KIND = $(shell cd $(PLACE) 2> /dev/null && PATH="$(PATH)" python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)

@@ -211,7 +211,8 @@ def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy):
         copy, "sweep", "sweeps", "lambda", times=2
     )  # there is one, however often it is declared
     assert stage.cmd == "python -m rlanything sweep experiments/sweep/lambda.yaml"
-    assert [out.def_path for out in stage.outs] == ["sweeps/lambda"]
+    (out,) = stage.outs
+    assert (out.def_path, out.use_cache, out.persist) == ("sweeps/lambda", True, True)
     assert before == {"tasks", "bootstrap"}
     assert {dep.def_path for dep in stage.deps} == set(dependencies(SWEEPS / "lambda.yaml", ROOT))
 
@@ -224,6 +225,25 @@ def test_a_sweep_depends_on_its_inputs_and_code(sweep):
     assert depends(needs, "rlanything/sweep/results/page.html.jinja", "envs/alfworld/family.py")
     for other in ("rlanything/report/document.py", "rlanything/repro/replay.py", "envs/coding/family.py"):
         assert not depends(needs, other)
+
+
+@pytest.mark.integration
+def test_a_sweep_that_fails_leaves_the_published_one_where_it_was(copy):
+    (line,) = [line for line in recipe("sweep", "lambda").splitlines() if "dvc stage add" in line]
+    (kept,) = re.findall(r" (--outs\S* sweeps/lambda) ", line)
+    (copy / "sweeps" / "lambda").mkdir()
+    (copy / "sweeps" / "lambda" / "report.md").write_text("published")
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+    }
+    add = f"cd sweeps && dvc stage add --quiet --name lambda --wdir .. {kept} false"
+    subprocess.run(["bash", "-euc", add], cwd=copy, env=env, check=True, capture_output=True)
+    run = ["dvc", "repro", "sweeps/dvc.yaml:lambda"]
+    done = subprocess.run(run, cwd=copy, env=env, check=False, capture_output=True, text=True)
+    assert "failed to run: false" in done.stderr
+    assert (copy / "sweeps" / "lambda" / "report.md").read_text() == "published"
 
 
 def test_make_does_the_same_for_every_sweep():
