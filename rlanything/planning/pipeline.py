@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlanything.config import parse
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.hashes import files_in
 from rlanything.files.yaml_file import read_mapping
 from rlanything.runs.imports import code_files, targets
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
 from rlanything.stages.declared import STAGES
+from rlanything.stages.dependencies import Columns
 from rlanything.stages.stage import Stage
 
 CODE = ("envs", "rlanything")
@@ -52,14 +54,15 @@ class Pipeline:
     def _resolve(self, name: str, section: str, data: Mapping[str, Any]) -> list[str]:
         """A list of a stage with its templates filled.
 
-        An arm that dvc.yaml does not list has the dependencies of `full`.
+        An arm's dependencies are those that it has under `data`; one that the stage does not run for has those of
+        `full`.
         """
         from dvc.parsing.context import Context
 
         stage, _, key = name.partition("@")
         body, context = self.stages[stage], dict(data)
         if "foreach" in body:
-            items = body["foreach"]
+            items = {**body["foreach"], **_columns(stage, data)}
             item = items[key] if key in items else items.get("full")
             if item is None:
                 raise ConfigError(f"{self.root / 'dvc.yaml'}: {stage}@{key}: {unknown(key, items)}")
@@ -84,6 +87,12 @@ def trial_stages(arms: Sequence[str]) -> list[str]:
 def code_of(stage: Stage, data: Mapping[str, Any]) -> dict[str, Path]:
     """Name -> file of a stage's code, with the classes that it makes objects of under the configuration `data`."""
     return code_files([stage.module, *targets([look_up(data, section) for section in stage.makes])])
+
+
+def _columns(stage: str, data: Mapping[str, Any]) -> dict[str, Columns]:
+    """Arm -> what the stage's templates are filled with. dvc.yaml has those of the project's own configuration."""
+    found = next((s for s in STAGES if s.name == stage), None)
+    return {} if found is None or found.arms is None else dict(found.arms(parse(data)))
 
 
 def look_up(data: Mapping[str, Any], name: str) -> Any:

@@ -222,6 +222,10 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
             "policy_reward, full",
         ),
         (
+            {"overrides": ["arms.full.adapt=false"], "space": {"adaptation.alpha_high": [0.7, 0.8]}},
+            "space: adaptation.alpha_high: changes nothing in full, so every trial would be the same",
+        ),
+        (
             {"sampler": "gp", "overrides": ["signals.lambda=0.5"], "space": {"judge.m": [2, 3]}},
             "sampler = gp: needs the paper's point",
         ),
@@ -299,6 +303,19 @@ def test_a_key_that_changes_a_trial_is_accepted(tmp_path, capsys, arms, key):
     }[key]
     command.print_sweep(written(tmp_path, arms=arms, space={key: [value]}), ROOT)
     assert key in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"overrides": ["arms.policy_reward.adapt=true"]},
+        {"space": {"adaptation.alpha_high": [0.7, 0.8], "arms.policy_reward.adapt": [False, True]}},
+    ],
+)
+def test_what_an_arm_depends_on_follows_the_switches_that_the_sweep_gives_it(tmp_path, capsys, changes):
+    space = {"adaptation.alpha_high": [0.7, 0.8]}
+    command.print_sweep(written(tmp_path, **{"arms": "policy_reward", "space": space, **changes}), ROOT)
+    assert "  adaptation.alpha_high: " in capsys.readouterr().out
 
 
 def test_a_sweep_of_written_tests_has_objectives_of_its_own(tmp_path, capsys):

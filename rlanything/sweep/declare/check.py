@@ -11,6 +11,7 @@ from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.planning import check, compose
 from rlanything.planning.pipeline import Pipeline, look_up, trial_stages
+from rlanything.stages.declared import STAGES
 from rlanything.sweep.declare.extremes import corners, extremes
 from rlanything.sweep.declare.parameters import Range, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
@@ -33,8 +34,8 @@ def checked_base(sweep: Sweep, root: Path) -> dict[str, Any]:
     _check_arms(sweep, config)
     check.check(config, root, engine=False)
     _check_integers(sweep, config)
-    _check_space(sweep, base, root)
-    _check_effects(sweep, base, root)
+    points = _check_space(sweep, base, root)
+    _check_effects(sweep, [config, *points], root)
     found = starts(sweep, baseline_values(sweep, base))
     if SAMPLERS[sweep.sampler].baselines_inside and any(start.point is None for start in found):
         raise ConfigError(
@@ -67,8 +68,8 @@ def _check_arms(sweep: Sweep, config: Config) -> None:
             )
 
 
-def _check_space(sweep: Sweep, base: Mapping[str, Any], root: Path) -> None:
-    """Raise `ConfigError` for a key that cannot be set, and for a value that cannot be run."""
+def _check_space(sweep: Sweep, base: Mapping[str, Any], root: Path) -> list[Config]:
+    """The configurations at the extremes. Raises `ConfigError` for a key or a value that cannot be set or run."""
     groups = compose.options(root)
     for key in sweep.keys:
         if key in groups:
@@ -79,11 +80,10 @@ def _check_space(sweep: Sweep, base: Mapping[str, Any], root: Path) -> None:
         compose.compose(hydra_overrides(sweep, next(corners(sweep)), sweep.seeds), root)
     except ConfigError as error:
         raise ConfigError(f"space: {error}") from None
-    for sets in extremes(sweep):
-        _check_point(sweep, base, sets, root)
+    return [_check_point(sweep, base, sets, root) for sets in extremes(sweep)]
 
 
-def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value], root: Path) -> None:
+def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value], root: Path) -> Config:
     data = copy.deepcopy(dict(base))
     for key, value in sets.items():
         section, _, name = key.rpartition(".")
@@ -95,6 +95,7 @@ def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value
     except ConfigError as error:
         shown = ", ".join(f"{key} = {value}" for key, value in sets.items())
         raise ConfigError(f"space: {shown} cannot be run: {error}") from None
+    return config
 
 
 def _check_integers(sweep: Sweep, config: Config) -> None:
@@ -108,18 +109,33 @@ def _check_integers(sweep: Sweep, config: Config) -> None:
             raise ConfigError(f"space.{key}: {shown}: it takes whole numbers; write them as such, e.g. 1")
 
 
-def _check_effects(sweep: Sweep, base: Mapping[str, Any], root: Path) -> None:
-    """Raise `ConfigError` for a key on which no stage of a trial depends: every trial would be the same."""
+def _check_effects(sweep: Sweep, points: Sequence[Config], root: Path) -> None:
+    """Raise `ConfigError` for a key on which no stage of a trial depends at any of `points`: all would be the same."""
     pipeline = Pipeline(root)
+    arms = list(points[0].arms)
+    names = {arm: _depends_on(pipeline, arm, points) for arm in arms}
 
     def changes(key: str, arms: Sequence[str]) -> bool:
-        names = {name for stage in trial_stages(arms) for name in pipeline.params(stage, base)}
-        return any(f"{key}.".startswith(f"{name}.") for name in names)
+        return any(f"{key}.".startswith(f"{name}.") for arm in arms for name in names[arm])
 
     for key in sweep.keys:
         if not changes(key, sweep.arms):
-            others = [arm for arm in base["arms"] if changes(key, [arm])]
+            others = [arm for arm in arms if changes(key, [arm])]
             where = f"; it changes {', '.join(others)}" if others else ""
             raise ConfigError(
                 f"space: {key}: changes nothing in {', '.join(sweep.arms)}, so every trial would be the same{where}"
             )
+
+
+def _depends_on(pipeline: Pipeline, arm: str, points: Sequence[Config]) -> set[str]:
+    """The parameters on which the stages of a trial of `arm` depend. Switches of the arm can differ between points."""
+    switches: dict[str, Config] = {}
+    for point in points:
+        columns = [dict(stage.arms(point).get(arm, {})) for stage in STAGES if stage.arms is not None]
+        switches.setdefault(str(columns), point)
+    return {
+        name
+        for point in switches.values()
+        for stage in trial_stages([arm])
+        for name in pipeline.params(stage, point.model_dump(mode="json", by_alias=True))
+    }
