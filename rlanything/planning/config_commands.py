@@ -77,8 +77,9 @@ def _config_write(args: argparse.Namespace) -> int:
     print(safe(f"wrote {path} (scale {config.scale})"))
     warn(config, args.root)
     _warn_of_data(config)
-    if path.resolve() == (args.root / PARAMS).resolve() and (args.root / dvcfile.NAME).is_file():
-        dvcfile.write(args.root, config)
+    own = path.resolve() == (args.root / PARAMS).resolve()
+    if own and (args.root / dvcfile.NAME).is_file() and dvcfile.write(args.root, config):
+        print(f"wrote {dvcfile.NAME}, because the stages depend on something else now")
     return 0
 
 

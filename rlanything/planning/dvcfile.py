@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from rlanything.config import Config
+from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
-from rlanything.planning.pipeline import code_of
-from rlanything.runs.imports import whole_folders
+from rlanything.planning.pipeline import CODE, Pipeline, code_of, look_up
+from rlanything.runs.imports import targets, whole_folders
 from rlanything.stages.declared import PICTURES, STAGES
 from rlanything.stages.dependencies import folders
 from rlanything.stages.stage import Stage
@@ -49,18 +50,81 @@ def code(stage: Stage, config: Config) -> list[str]:
     return whole_folders(code_of(stage, config.model_dump(mode="json", by_alias=True)))
 
 
+def check(root: Path, config: Config) -> None:
+    """Raise `ConfigError` where the project's dvc.yaml is not that of this configuration's arms and classes.
+
+    `dvc exp run -S` writes params.yaml alone. DVC would then skip stages whose results depend on what it does not know
+    of. Files that code imports are not compared. A project without dvc.yaml passes.
+    """
+    if not (root / NAME).is_file():
+        return
+    there = Pipeline(root).stages
+    found = [(stage.name, _stale(stage, config, root, there)) for stage in STAGES]
+    if old := [f"{name} ({what})" for name, what in found if what]:
+        raise ConfigError(
+            f"{root / NAME}: it was written for other arms, classes or switches than those of params.yaml, so DVC "
+            f"would take old results for those of today: {', '.join(old)}. Write it with `rlanything config write "
+            "KEY=VALUE ...`, with the values of `-S` (or with `rlanything config pipeline` where params.yaml has "
+            "them), and then run the same command again"
+        )
+
+
+def _stale(stage: Stage, config: Config, root: Path, there: Mapping[str, Any]) -> str:
+    """What of a stage in dvc.yaml does not follow from the configuration; '' where all does."""
+    needed, found = stage.needed(config), there.get(stage.name)
+    if not needed or not isinstance(found, dict):
+        return "missing" if needed else "" if found is None else "not needed"
+    body = found.get("do", found)
+    deps = [str(dep) for dep in body.get("deps", ())]
+    there_are, wanted = found.get("foreach") or {}, _columns(stage, config)
+    if arms := [name for name in {**wanted, **there_are} if there_are.get(name) != wanted.get(name)]:
+        return f"arms: {', '.join(arms)}"
+    if body.get("params") != stage.params_for(config):
+        return "params"
+    if _without_code(deps) != _without_code(_given(stage, config, root)):
+        return "deps"
+    return next((f"class: {name}" for name in _made(stage, config) if not _covered(name, deps)), "")
+
+
+def _without_code(deps: Sequence[str]) -> list[str]:
+    return [dep for dep in deps if Path(dep).parts[0] not in CODE]
+
+
+def _made(stage: Stage, config: Config) -> list[str]:
+    """The project's classes that the stage makes objects of, by their dotted names."""
+    data = config.model_dump(mode="json", by_alias=True)
+    named = targets([look_up(data, section) for section in stage.makes])
+    return [name for name in named if name.partition(".")[0] in CODE]
+
+
+def _covered(name: str, deps: Sequence[str]) -> bool:
+    """Whether a class's file, or a folder above it, is among the dependencies."""
+    module = Path(*name.split(".")[:-1])
+    places = {module, *module.parents, module / "__init__"}
+    return any(Path(dep.removesuffix(".py")) in places for dep in deps)
+
+
 def _entry(stage: Stage, config: Config, root: Path) -> dict[str, Any]:
     body = dict(_body(stage, config, root))
     if stage.arms is None:
         return body
-    arms = {name: dict(columns) for name, columns in stage.arms(config).items()}
-    return {"foreach": arms, "do": body}
+    return {"foreach": _columns(stage, config), "do": body}
+
+
+def _columns(stage: Stage, config: Config) -> dict[str, dict[str, str]]:
+    arms = stage.arms(config) if stage.arms is not None else {}
+    return {name: dict(columns) for name, columns in arms.items()}
+
+
+def _given(stage: Stage, config: Config, root: Path) -> list[str]:
+    """What a stage depends on beside code and parameters."""
+    return [*stage.deps(config), *folders(root, *stage.loads(config))]
 
 
 def _body(stage: Stage, config: Config, root: Path) -> Iterator[tuple[str, Json]]:
     yield "desc", stage.about
     yield "cmd", f"python -m rlanything {stage.name}" + ("" if stage.arms is None else " --arm ${key}")
-    yield "deps", [*stage.deps(config), *folders(root, *stage.loads(config)), *code(stage, config)]
+    yield "deps", [*_given(stage, config, root), *code(stage, config)]
     yield "params", stage.params_for(config)
     for kind, outputs in (("outs", stage.outs), ("metrics", stage.metrics), ("plots", stage.plots)):
         if outputs:

@@ -138,7 +138,7 @@ def _ls(args: argparse.Namespace) -> int:
 
 
 def _stage(args: argparse.Namespace) -> int:
-    from rlanything.planning import check, checkpoints
+    from rlanything.planning import check, checkpoints, dvcfile
     from rlanything.workspaces import linked
     from rlanything.workspaces.unchanged import unchanged
 
@@ -149,6 +149,9 @@ def _stage(args: argparse.Namespace) -> int:
         if args.overrides
         else configuration(args, engine=stage.engine, data=real, installed=real)
     )
+    by_dvc = "DVC_STAGE" in os.environ
+    if by_dvc and real and not args.overrides:  # by hand, nothing is recorded as of this dvc.yaml
+        dvcfile.check(args.root, config)
     stage.check_needed(config)
     stage.check_arm(config, args.arm)
     if args.dry_run:
@@ -167,7 +170,7 @@ def _stage(args: argparse.Namespace) -> int:
         linked.require_own(args.root, stage.name)
     if args.within:
         linked.check(args.root, args.project, config, stage.name, args.arm)
-    if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
+    if not by_dvc:  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
     with _progress(args, args.root), unchanged(stage, config, args.root, args.arm, params_file(args)):
         stage.work(config.in_one_process() if args.one_process else config, args.root, args.arm)

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from rlanything.cli import main
-from rlanything.planning import compose
+from rlanything.config import load
+from rlanything.planning import compose, dvcfile
+from rlanything.stages import tasks
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,3 +89,60 @@ def test_an_arm_can_be_left_out_of_a_check(project, capsys):
     assert ", full" not in capsys.readouterr().out
     assert run(project, "config", "check", "~arms.full") == 0
     assert capsys.readouterr().out.startswith("~arms.full: valid (")
+
+
+@pytest.fixture
+def recorded(project, monkeypatch) -> Path:
+    """A project with its dvc.yaml, in a stage that DVC started and that does nothing."""
+    dvcfile.write(project, load(project / "params.yaml"))
+    monkeypatch.setattr(tasks, "make_tasks", lambda config, root: None)
+    monkeypatch.setenv("DVC_STAGE", "tasks")
+    return project
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("arms.policy_reward.adapt=true", "train (arms: policy_reward)"),
+        ("~arms.policy", "train (arms: policy)"),
+        ("+arm@arms.step_only=step_only", "train (arms: step_only)"),
+        ("env=coding_easy", "tasks (class: envs.coding.family.CodingFamily)"),
+        ("env=coding_easy", "bootstrap (class: envs.coding.family.CodingFamily)"),
+        ("engine=transformers", "bootstrap (class: rlanything.engines.transformers.TransformersEngine)"),
+    ],
+)
+def test_dvc_does_not_run_the_pipeline_of_another_configuration(recorded, capsys, override, named):
+    """As after `dvc exp run -S`, which writes params.yaml alone."""
+    compose.write(recorded / "params.yaml", ["scale=smoke", override], recorded)
+    said = refused(recorded, capsys, "tasks")
+    assert "dvc.yaml: it was written for other arms, classes or switches" in said
+    assert named in said
+    assert run(recorded, "config", "write", "scale=smoke", override) == 0
+    assert "wrote dvc.yaml" in capsys.readouterr().out
+    assert run(recorded, "tasks") == 0
+
+
+@pytest.mark.parametrize(
+    "override", ["adaptation.alpha_high=0.5", "arms.full.max_batches=3", "train.seeds=2"]
+)
+def test_dvc_runs_the_pipeline_under_other_values(recorded, capsys, override):
+    compose.write(recorded / "params.yaml", ["scale=smoke", override], recorded)
+    assert run(recorded, "tasks") == 0
+    assert run(recorded, "config", "write", "scale=smoke", override) == 0
+    assert "dvc.yaml" not in capsys.readouterr().out, "its text is the same"
+
+
+def test_code_that_dvc_yaml_does_not_name_yet_is_no_other_configuration(recorded):
+    text = (recorded / "dvc.yaml").read_text()
+    assert "    - envs/splits.py\n" in text
+    (recorded / "dvc.yaml").write_text(text.replace("    - envs/splits.py\n", ""))
+    assert run(recorded, "tasks") == 0
+
+
+def test_a_stage_by_hand_and_a_project_without_a_pipeline_are_not_refused(recorded, monkeypatch):
+    compose.write(recorded / "params.yaml", ["scale=smoke", "~arms.policy"], recorded)
+    with monkeypatch.context() as by_hand:
+        by_hand.delenv("DVC_STAGE")
+        assert run(recorded, "tasks") == 0
+    (recorded / "dvc.yaml").unlink()
+    assert run(recorded, "tasks") == 0
