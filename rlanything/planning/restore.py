@@ -6,20 +6,26 @@ these come from git first.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.files.project import PARAMS, PRIVATE
+from rlanything.stages import REPORT
+from rlanything.stages.declared import STAGES
 
 LOCK, PIPELINE = "dvc.lock", "dvc.yaml"
 RESULTS = ("provenance", "report")
 """Folders of results that stages write and git keeps."""
 KEPT = Path(PRIVATE, "restored")
-"""Where params.yaml and dvc.lock are kept as they were, so that finished results can still be found by their hashes."""
+"""Where params.yaml and dvc.lock are kept as they were, so that finished results can still be found by their hashes.
+
+Results that git does not know are moved there."""
 BEFORE = ".before"
 """After their names there: a folder with a params.yaml is a workspace."""
 MOST_LINES = 12
@@ -28,7 +34,9 @@ MOST_LINES = 12
 def restore(root: Path, *, force: bool = False) -> list[str]:
     """Take params.yaml, dvc.lock, the results that git keeps, and then those that DVC keeps, back to the last commit.
 
-    Nothing else that git tracks is changed. force: whether results that DVC's cache does not have are replaced.
+    Nothing else that git tracks is changed. Where git keeps the report or the records of runs, those files of them that
+    it does not know are moved to `KEPT`: the recorded report has no such pages.
+    force: whether results that DVC's cache does not have are replaced.
 
     Returns what was done, a line each. Raises `ConfigError` before any change where dvc.yaml has changes or the folder
     is no project of git and DVC, and `MachineError` with DVC's words where it cannot restore a result.
@@ -46,6 +54,7 @@ def restore(root: Path, *, force: bool = False) -> list[str]:
     if changed:
         _git(root, "checkout", "--quiet", "HEAD", "--", *changed)
         said.append(f"{', '.join(changed)}: as in the last commit")
+    said += [_moved(root, name) for name in _unknown(root, tracked)]
     _dvc_checkout(root, force, said)
     return [*said, "results: those of dvc.lock"]
 
@@ -72,6 +81,31 @@ def _names(root: Path, which: str, tracked: Sequence[str]) -> list[str]:
         root, "diff", "--no-renames", "--name-only", "--relative", "-z", which, "HEAD", "--", *tracked
     )
     return found.split("\0")[:-1]
+
+
+def _unknown(root: Path, tracked: Sequence[str]) -> list[str]:
+    """The results that git neither tracks nor ignores, in the folders that the last commit has."""
+    places = [place for place in (RESULTS[0], *_pages()) if Path(place).parts[0] in tracked]
+    found = _git(root, "ls-files", "--others", "--exclude-standard", "-z", "--", *places) if places else ""
+    return found.split("\0")[:-1]
+
+
+def _pages() -> Iterator[str]:
+    """The outputs of the stage `report`. Other files beside them are not its own."""
+    (report,) = (stage for stage in STAGES if stage.name == REPORT)
+    for output in (*report.outs, *report.metrics, *report.plots):
+        yield from [output] if isinstance(output, str) else output
+
+
+def _moved(root: Path, name: str) -> str:
+    """Move a file to where it is kept, and no other one there is lost. Returns what was done."""
+    kept = KEPT / name
+    numbers = count(2)
+    while os.path.lexists(root / kept):
+        kept = KEPT / f"{name}.{next(numbers)}"
+    (root / kept).parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(root / name, root / kept)
+    return f"{name}: not in the last commit, and moved to {kept}"
 
 
 def _git(root: Path, *words: str) -> str:

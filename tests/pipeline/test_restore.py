@@ -134,6 +134,39 @@ def test_a_new_result_that_is_staged_stays_and_is_named(project, capsys):
     assert "report/b: not in the last commit, and left as it is" in capsys.readouterr().out
 
 
+def test_results_that_git_does_not_know_are_moved_and_named(project, capsys):
+    """Pages of a finished experiment's own arm; the user's notes beside them stay."""
+    (project / ".gitignore").write_text("/provenance/starts/\n")
+    (project / "provenance").mkdir()
+    (project / "provenance" / "full.json").write_text("recorded")
+    do(project, "git", "add", "provenance")
+    do(project, "git", "commit", "-qm", "a record")
+    added = ["report/buffers/größe.html", "report/index.html", "provenance/own.json"]
+    stay = ["report/mine/notes.md", "report/notes.md", "provenance/starts/own.json"]
+    for text in ("first", "second"):
+        for name in (*added, *stay):
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(text)
+        capsys.readouterr()
+        assert main(["--root", str(project), "config", "restore"]) == 0
+        said = capsys.readouterr().out
+        for name in added:
+            kept = f".rla/restored/{name}" + (".2" if text == "second" else "")
+            assert f"{name}: not in the last commit, and moved to {kept}\n" in said
+            assert not (project / name).exists()
+            assert (project / kept).read_text() == text
+        assert all((project / name).read_text() == text for name in stay)
+    assert (project / ".rla" / "restored" / "report" / "index.html").read_text() == "first"
+
+
+def test_results_that_the_last_commit_never_had_stay(project):
+    do(project, "git", "rm", "-qr", "--cached", "report")
+    do(project, "git", "commit", "-qm", "no report")
+    (project / "report" / "index.html").write_text("mine")
+    assert main(["--root", str(project), "config", "restore"]) == 0
+    assert (project / "report" / "index.html").is_file()
+
+
 def test_a_result_is_taken_back_whatever_letters_its_name_has(project):
     file = project / "report" / "größe"
     file.write_text("recorded")
