@@ -27,7 +27,7 @@ from rlanything.runs.imports import code_hashes
 from rlanything.runs.layout import Layout
 from rlanything.stages.cooling import measure_cooled
 from rlanything.stages.missing import Command, missing_runs, run_command
-from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
+from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, sources
 from rlanything.sweep.trials.key import Key
 
 FOLDER = Path(PRIVATE, "checks")
@@ -114,7 +114,7 @@ class Workspace:
         """Write params.yaml and the links."""
         self.root.mkdir(parents=True, exist_ok=True)
         compose.write(self.root / PARAMS, self.overrides, self.project)
-        link(self.root, self.project, SOURCES)
+        link(self.root, self.project, sources(self.config, self.project))
         link(self.root, self.inputs.place(self.config), MADE)
 
     def tasks(self) -> Iterator[Task]:

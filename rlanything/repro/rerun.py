@@ -27,7 +27,7 @@ from rlanything.sweep.declare.file import load_sweep, sweep_name
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.results.publish import published_folder
 from rlanything.sweep.trials import key
-from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
+from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, sources
 from rlanything.sweep.trials.key import Key
 
 MARK = "rerun.json"
@@ -123,7 +123,7 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
         )
     write_json(output / MARK, mark)
     write_text(output / PARAMS, read_text(trial.folder / PARAMS))
-    link(output, inputs.root, SOURCES)
+    link(output, inputs.root, sources(config, inputs.root))
     place = inputs.place(config)
     made_here = (output / "data").is_dir() and not (output / "data").is_symlink()
     if not made_here and not missing_inputs(place):

@@ -20,7 +20,7 @@ from rlanything.planning.uncommitted import few
 from rlanything.runs.provenance import changed, flat
 from rlanything.stages import TASKS
 from rlanything.stages.missing import run_command
-from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
+from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs, sources
 from rlanything.workspaces import places
 
 
@@ -58,7 +58,7 @@ def prepare(project: Path, params: Path, overrides: Sequence[str], name: str = "
     inputs = Inputs.of(project, params, project / PRIVATE / "inputs")
     found = inputs.place(config)
     place.mkdir(parents=True, exist_ok=True)
-    link(place, project, SOURCES)
+    link(place, project, sources(config, project))
     link(place, found, MADE)
     if not file.is_file():  # in another order of the overrides the same values would have another header
         compose.write(file, overrides, project)

@@ -220,3 +220,15 @@ def test_the_key_is_that_of_its_readable_parts(tmp_path):
     assert first.differences(Key.read(tmp_path / "key.json")) == []
     for part in ("config", "files", "inputs"):
         assert key(**{part: {"x": "y"}}).short != first.short
+
+
+def test_a_trial_has_what_its_configuration_names_in_the_project(tmp_path):
+    project, path = tmp_path / "project", tmp_path / "trial"
+    for name in ("experiments", "envs", "dvc.yaml"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).symlink_to(ROOT / name)
+    (project / "weights" / "strong").mkdir(parents=True)
+    sweep = declared(overrides=["scale=smoke", "+evaluate.solver.path=weights/strong"])
+    inputs = Inputs.of(project, project / "params.yaml", tmp_path / "inputs")
+    TrialFolder(path, sweep, 1).prepare(inputs, {"signals.lambda": 1.0})
+    assert (path / "weights" / "strong").samefile(project / "weights" / "strong")

@@ -77,6 +77,30 @@ def test_other_tasks_are_made_beside_the_project(project):
     assert (found[1] / "tasks" / "train.jsonl").is_file()
 
 
+def test_what_the_configuration_names_in_the_project_is_there_in_a_trial(project, monkeypatch):
+    """Tasks to start from, checkpoints and prompts, where the trial runs and where its inputs are made."""
+    named = ["start/buffer/iter_0000.jsonl", "checkpoints/mine/config.json", "weights/judge/config.json"]
+    for name in (*named, "runs/full/seed-0/config.json"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("{}")
+    shutil.copytree(project / "experiments" / "prompts", project / "prompts")
+    prompts = next((project / "prompts").glob("**/judge.txt")).parent.relative_to(project)
+    overrides = [
+        *TINY,
+        *(f"tasks.start={named[0]}", "tasks.start_digest=" + "0" * 64),
+        *("+evaluate.solver.path=./checkpoints/mine", f"+evaluate.solver.prompts={prompts}"),
+        *("+evaluate.reward_policy.path=runs/full/seed-0", "evaluate.labels=judge"),
+        *("+evaluate.judges.near.path=weights/judge", "+evaluate.judges.hub.path=weights/of-the-hub"),
+    ]
+    found = trial.prepare(project, project / "params.yaml", overrides)
+    assert found.inputs != project
+    for place in (found.root, found.inputs):
+        assert all((place / name).is_file() for name in (*named, f"{prompts}/judge.txt"))
+        assert not (place / "runs").exists(), "a trial has runs of its own"
+        links = {path.name for path in place.iterdir() if path.is_symlink()} - {"data", "models"}
+        assert links == {"experiments", "envs", "start", "checkpoints", "prompts", "weights"}
+
+
 def test_a_dry_run_makes_no_workspace(project, capsys):
     assert run(project, "train", "--arm", "full", *TINY, "signals.lambda=0.5", "--dry-run", "--config") == 0
     assert "lambda: 0.5" in capsys.readouterr().out

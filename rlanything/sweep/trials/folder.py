@@ -29,7 +29,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages.missing import Command, missing_runs
 from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.sweep import Sweep, hydra_overrides
-from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link
+from rlanything.sweep.trials.inputs import MADE, Inputs, link, sources
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class TrialFolder:
         for arm in self.sweep.arms:
             config.arm(arm)
         place = inputs.place(config)
-        link(self.path, inputs.root, SOURCES)
+        link(self.path, inputs.root, sources(config, inputs.root))
         link(self.path, place, MADE)
         return place
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files.hashes import digest
-from rlanything.files.project import PARAMS
+from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.planning import compose
 from rlanything.planning.pipeline import Pipeline
 from rlanything.runs.layout import Layout
@@ -25,6 +25,8 @@ MADE = ("data", "models")
 """Folders with tasks and base models."""
 SOURCES = ("experiments", "envs")
 """Folders of the project that every command reads."""
+WRITTEN = (*MADE, "runs", "labels", "evaluation", "provenance", "report", PRIVATE, PARAMS)
+"""What a trial writes, or has links to elsewhere for."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Inputs:
         """Make the folder in which the commands of `missing_inputs` can run."""
         place.mkdir(parents=True, exist_ok=True)
         link(place, self.root, SOURCES)
-        compose.write(place / PARAMS, overrides, self.root)
+        config = compose.write(place / PARAMS, overrides, self.root)
+        link(place, self.root, sources(config, self.root))
 
 
 def missing_inputs(place: Path) -> list[Command]:
@@ -89,6 +92,23 @@ def missing_inputs(place: Path) -> list[Command]:
     layout = Layout(place)
     done = {TASKS: layout.manifest.is_file(), BOOTSTRAP: layout.bootstrap.is_file()}
     return [(stage,) for stage in BEFORE_TRAINING if not done[stage]]
+
+
+def sources(config: Config, root: Path) -> list[str]:
+    """What commands read of the project at `root`: `SOURCES`, and the first part of every path in it that the
+    configuration names, unless a trial has that itself."""
+    parts = [Path(path).parts for path in _paths(config) if (root / path).exists()]
+    first = [p[0] for p in parts if p and p[0] not in (os.sep, os.pardir, *WRITTEN)]
+    return list(dict.fromkeys([*SOURCES, *first]))
+
+
+def _paths(config: Config) -> Iterator[str]:
+    model, samplers = config.model, config.evaluate.samplers
+    for checkpoint in (model.policy, model.reward, model.adapter, *samplers):
+        yield checkpoint.path
+    for path in (config.tasks.start, model.prompts, *(sampler.prompts for sampler in samplers)):
+        if path is not None:
+            yield path
 
 
 def link(folder: Path, target: Path, names: Sequence[str]) -> None:
