@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from buffer_cases import command, kitchen, rechained, write_house, write_rollouts
+from buffer_cases import command, kitchen, rechained, record, write_house, write_rollouts
 
-from rlanything.buffer import read_events, views
+from rlanything.buffer import TaskBuffer, read_events, views
 from rlanything.buffer.eventlog import EVENTS
 from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.views import log, verify
@@ -78,7 +78,18 @@ def test_a_run_that_holds(here):
     page = verify("full/seed-0")
     assert page["ok"]
     assert [check["records"] for check in page["checks"]] == [38, 7, 7, 3, 7, 9, 7]
-    assert verify("full/seed-1")["ok"], "a run without rollouts"
+
+
+def test_what_a_run_without_rollouts_did_not_keep_is_not_called_checked(here, capsys):
+    assert [check["records"] for check in verify("full/seed-1")["checks"]][-2:] == [None, None]
+    assert command("verify", "full/seed-1") == 0
+    *_, rollouts, accuracies = capsys.readouterr().out.splitlines()
+    assert rollouts == "  -       rollouts: of the tasks that the slots had (not kept)"
+    assert accuracies == "  -       accuracies: events against rollouts (not kept)"
+    record(here / "start", 0, TaskBuffer.start([kitchen(0, "mug", "shelf")]))
+    assert [check["records"] for check in verify("start")["checks"]][-2:] == [0, 0], (
+        "there was nothing to keep"
+    )
 
 
 @pytest.mark.parametrize("name", ["full/seed-0@1", "runs/full/seed-0/buffer/iter_0001.jsonl"])

@@ -37,6 +37,8 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     write_house(tmp_path)
+    for seed in range(2):
+        write_rollouts(tmp_path / "runs" / "full" / f"seed-{seed}")
     write_story(tmp_path / "runs" / "nasty" / "seed-0")
     (tmp_path / "params.yaml").write_text("adaptation: {alpha_low: 0.3, alpha_high: 0.7}\n")
     monkeypatch.chdir(tmp_path)

@@ -3,7 +3,7 @@
 from math import comb
 
 import pytest
-from buffer_cases import ACCEPTED, NASTY, command, event, record, relaxed, task, write_house
+from buffer_cases import ACCEPTED, NASTY, command, event, record, relaxed, task, write_house, write_rollouts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,6 +98,37 @@ def test_the_concentration_says_where(here):
 def test_the_band_comes_from_the_projects_parameters(here):
     inside = diff("full/seed-0")["difficulty"]["inside"]
     assert (inside["new"]["low"], inside["new"]["high"]) == (0.3, 0.7)
+
+
+NOT_KEPT = "kept: accuracies only of tasks that were to be rewritten"
+
+
+def test_a_run_without_rollouts_has_no_share_inside_the_band(here, capsys):
+    """It knows acc(q) only where a rewrite was asked for, which is outside the band."""
+    sides = diff("full/seed-0")["difficulty"]["inside"]
+    for side in ("old", "new"):
+        assert sides[side] == {"slots": None, "of": None, "share": None, "low": 0.3, "high": 0.7}
+    said = f"4 of the old tasks were first measured after A; no rollouts {NOT_KEPT}"
+    assert command("diff", "full/seed-0", "--stat") == 0
+    out = capsys.readouterr().out
+    assert "difficulty: inside the band [0.30, 0.70]: ? -> ?\n" in out
+    assert f"\n  {said.replace('; ', chr(10) + '  ')}\n" in out
+    assert command("diff", "full/seed-0", "--md") == 0
+    assert f"]: ? -> ?; {said}\n" in capsys.readouterr().out
+    assert command("diff", "full/seed-0", "--html", "page.html") == 0
+    assert f"? -&gt; ?; not measured: 8 → 8; {said}</p>" in (here / "page.html").read_text()
+
+
+def test_a_share_is_shown_of_the_run_that_kept_its_rollouts(here, capsys):
+    write_rollouts(here / "runs/full/seed-0")
+    assert command("diff", "full/seed-1", "full/seed-0", "--stat") == 0
+    out = capsys.readouterr().out
+    assert "[0.30, 0.70]: ? -> 2 of 5 (40%)\n" in out
+    assert f"\n  no rollouts of A {NOT_KEPT}\n" in out
+    inside = diff("full/seed-0", details=False)["difficulty"]["inside"]
+    assert inside["old"]["share"] is not None, "what was measured after the start comes from the rollouts"
+    assert inside["new"]["share"] is not None
+    assert diff("full/seed-1@0", "full/seed-1@0")["difficulty"]["inside"]["new"]["of"] == 0
 
 
 def test_markdown_shows_task_text_as_it_is():

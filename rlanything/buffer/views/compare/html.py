@@ -12,7 +12,7 @@ from rlanything.buffer.views.compare.text import (
     counts_line,
     histogram,
     inside_line,
-    later_line,
+    notes,
     nowhere,
     title,
 )
@@ -46,7 +46,7 @@ def diff_html(page: Mapping[str, Any]) -> str:
         "summary": [counts_line(page["counts"])],
         "inside": inside_line(difficulty["inside"]),
         "difficulty": difficulty,
-        "later": later_line(difficulty),
+        "notes": notes(difficulty),
         "bars": histogram(difficulty),
         "most": max([1, *difficulty["old"], *difficulty["new"]]),
         "concentration": concentrated(page)[:_LISTED],

@@ -12,7 +12,7 @@ from rlanything.buffer.views.compare.text import (
     counts_line,
     histogram,
     inside_line,
-    later_line,
+    notes,
     nowhere,
     title,
 )
@@ -48,11 +48,8 @@ def diff_markdown(page: dict[str, Any]) -> str:
         f"**{escaped(counts_line(page['counts']))}**",
         "",
     ]
-    later = later_line(page["difficulty"])
-    lines += [
-        f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}{f'; {later}' * bool(later)}",
-        "",
-    ]
+    band = f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}"
+    lines += ["; ".join([band, *notes(page["difficulty"])]), ""]
     lines += [*_histogram(page["difficulty"]), "", *_concentration(page), *_slots(listed(page))]
     return "\n".join(lines).rstrip() + "\n"
 

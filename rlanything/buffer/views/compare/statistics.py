@@ -28,15 +28,24 @@ def counts(changes: Changes) -> dict[str, int]:
     }
 
 
-def difficulty(changes: Changes, rule_a: AcceptanceRule, rule_b: AcceptanceRule) -> dict[str, Json]:
-    """Histograms of acc(q) over the slots, old and new, and the share of measured slots inside each one's band."""
+def difficulty(
+    changes: Changes,
+    rule_a: AcceptanceRule,
+    rule_b: AcceptanceRule,
+    *,
+    partial: tuple[bool, bool] = (False, False),
+) -> dict[str, Json]:
+    """Histograms of acc(q) over the slots, old and new, and the share of measured slots inside each one's band.
+
+    partial: whether the accuracies of A, of B are too few for a share (`Source.partial`); it is null then.
+    """
     old, new = changes.old[changes.row_a >= 0], changes.new[changes.row_b >= 0]
     return {
         "edges": [number / BINS for number in range(BINS + 1)],
         "old": _histogram(old),
         "new": _histogram(new),
         "unmeasured": {"old": int(np.isnan(old).sum()), "new": int(np.isnan(new).sum())},
-        "inside": {"old": _inside(old, rule_a), "new": _inside(new, rule_b)},
+        "inside": {"old": _inside(old, rule_a, partial[0]), "new": _inside(new, rule_b, partial[1])},
     }
 
 
@@ -47,7 +56,9 @@ def _histogram(accuracy: Floats) -> list[int]:
     return [int(count) for count in np.bincount(place, minlength=BINS)]
 
 
-def _inside(accuracy: Floats, rule: AcceptanceRule) -> dict[str, Json]:
+def _inside(accuracy: Floats, rule: AcceptanceRule, partial: bool) -> dict[str, Json]:
+    if partial:
+        return {"slots": None, "of": None, "share": None, "low": rule.alpha_low, "high": rule.alpha_high}
     measured, low, high = accuracy[~np.isnan(accuracy)], rule.alpha_low, rule.alpha_high
     inside = int(((measured >= low) & (measured <= high)).sum())
     share = inside / len(measured) if len(measured) else None

@@ -69,25 +69,32 @@ def _difficulty(page: Mapping[str, Any], screen: Screen) -> str:
     missing = difficulty["unmeasured"]
     if missing["old"] or missing["new"]:
         lines.append(plain(f"  not measured: {missing['old']} -> {missing['new']}"))
-    if later := later_line(difficulty):
-        lines.append(plain(f"  {later}"))
+    lines += [plain(f"  {note}") for note in notes(difficulty)]
     return lay_out(lines, screen)
 
 
 def inside_line(inside: Mapping[str, Any]) -> str:
-    """`[0.20, 0.80]: 3 of 8 (38%) -> 5 of 8 (62%)`; both bands if they differ."""
+    """`[0.20, 0.80]: 3 of 8 (38%) -> 5 of 8 (62%)`; both bands if they differ; `?` for a share that is not known."""
     old, new = inside["old"], inside["new"]
-    sides = [f"{side['slots']} of {side['of']} ({_percent(side['share'])})" for side in (old, new)]
+    sides = [
+        "?" if side["slots"] is None else f"{side['slots']} of {side['of']} ({_percent(side['share'])})"
+        for side in (old, new)
+    ]
     bands = [f"[{side['low']:.2f}, {side['high']:.2f}]" for side in (old, new)]
     if bands[0] == bands[1]:
         return f"{bands[0]}: {sides[0]} -> {sides[1]}"
     return f"{bands[0]}: {sides[0]} -> {bands[1]}: {sides[1]}"
 
 
-def later_line(difficulty: Mapping[str, Any]) -> str:
-    """How many of the old tasks have an accuracy that was measured after A; '' for none."""
-    count = difficulty["measured_later"]
-    return f"{count} of the old tasks were first measured after A" if count else ""
+def notes(difficulty: Mapping[str, Any]) -> list[str]:
+    """How many old tasks have an accuracy that was measured after A, and why a share is not known; each if it is so."""
+    count, inside = difficulty["measured_later"], difficulty["inside"]
+    later = [f"{count} of the old tasks were first measured after A"] if count else []
+    unknown = [name for name, side in (("A", "old"), ("B", "new")) if inside[side]["slots"] is None]
+    if not unknown:
+        return later
+    of = f" of {unknown[0]}" if len(unknown) == 1 else ""
+    return [*later, f"no rollouts{of} kept: accuracies only of tasks that were to be rewritten"]
 
 
 def histogram(difficulty: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -46,13 +46,17 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
     found = changes(left, right)
     field = find_field(by, statistics.compared_fields(left, right)) if by else ""
     events = new_events(a, b)
+    partial = a.partial or (b.partial and later > 0), b.partial  # what was measured later, B's run tells
     page: dict[str, Json] = {
         "format": "rlanything buffer diff",
         "schema": SCHEMA,
         "a": _named(a, left),
         "b": _named(b, right),
         "counts": {**statistics.counts(found), **_refused(events)},
-        "difficulty": {**statistics.difficulty(found, a.rule, b.rule), "measured_later": later},
+        "difficulty": {
+            **statistics.difficulty(found, a.rule, b.rule, partial=partial),
+            "measured_later": later,
+        },
         "concentration": _concentration(left, right, found, field),
         "by": field or None,
         "only": only or None,

@@ -12,7 +12,7 @@ from rlanything.buffer.event import Event
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.storage import read_snapshot
-from rlanything.buffer.views.find.measurements import last_accuracies
+from rlanything.buffer.views.find.measurements import last_accuracies, rollout_files
 from rlanything.buffer.views.find.runs import RunBuffer
 from rlanything.core.adaptation import AcceptanceRule
 
@@ -82,6 +82,16 @@ class Source:
             if version.accuracy is not None
         }
         return known | (last_accuracies(self.run, self.iteration) if self.run else {})
+
+    @property
+    def partial(self) -> bool:
+        """Whether acc(q) is known of the tasks that were to be rewritten only: the run kept no rollouts.
+
+        Those tasks are the ones outside the band, so their accuracies say nothing about the buffer.
+        """
+        if self.run is None or self.iteration == self.run.iterations[0]:
+            return False
+        return not any(iteration < self.iteration for iteration in rollout_files(self.run))
 
     def at(self, iteration: int) -> Source:
         """Another iteration of the same run."""

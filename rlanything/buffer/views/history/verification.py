@@ -21,10 +21,13 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Check:
-    """One check: the number of records checked, and what is wrong with the first broken one, or None."""
+    """One check: the number of records checked, and what is wrong with the first broken one, or None.
+
+    records: None where the run did not keep what the check reads.
+    """
 
     check: str
-    records: int
+    records: int | None
     problem: str | None = None
 
 
@@ -42,7 +45,7 @@ class _Run:
 def verify_run(source: Source, rule: AcceptanceRule) -> list[Check]:
     """All checks of the run `source`; decisions are checked by `rule`. Raises `TaskBufferError` for a file."""
     state = _Run(source.run_buffer, rule)
-    steps: tuple[tuple[str, Callable[[_Run], int]], ...] = (
+    steps: tuple[tuple[str, Callable[[_Run], int | None]], ...] = (
         ("snapshots: ids, digests, order of versions", _snapshots),
         ("events: whole, ids", _events),
         ("chain: each event follows the one before it, each snapshot its events", _chain),
@@ -59,7 +62,7 @@ def verify_run(source: Source, rule: AcceptanceRule) -> list[Check]:
     return checks
 
 
-def _check(name: str, step: Callable[[_Run], int], state: _Run) -> Check:
+def _check(name: str, step: Callable[[_Run], int | None], state: _Run) -> Check:
     try:
         return Check(name, step(state))
     except TaskBufferError as error:
@@ -183,10 +186,13 @@ def _request(event: Event, rule: AcceptanceRule) -> None:
         raise TaskBufferError(f"{_where(event)}: {what} with the band {band}")
 
 
-def _rollouts(state: _Run) -> int:
+def _rollouts(state: _Run) -> int | None:
+    files = rollout_files(state.run)
+    if not files and len(state.run.iterations) > 1:
+        return None
     groups = 0
     tried = {(e.iteration, e.slot, e.task.task_id) for e in state.events if e.kind in DECISIONS and e.task}
-    for iteration, path in rollout_files(state.run).items():
+    for iteration, path in files.items():
         heads = state.heads.get(iteration, {})
         for m in read_measurements(state.run, iteration, path):
             if not m.proposal and heads and heads.get(m.slot) != m.task_id:
@@ -202,21 +208,22 @@ def _rollouts(state: _Run) -> int:
     return groups
 
 
-def _accuracies(state: _Run) -> int:
+def _accuracies(state: _Run) -> int | None:
     with_rollouts = set(rollout_files(state.run))
+    if not with_rollouts:
+        return None if len(state.run.iterations) > 1 else 0
     known: dict[tuple[int, str], set[float]] = defaultdict(set)
     for (_, slot, task_id, _), m in state.measured.items():
         if m.accuracy is not None:
             known[slot, task_id].add(m.accuracy)
-    checked = state.events if with_rollouts else ()
-    for event in checked:
+    for event in state.events:
         if event.iteration not in with_rollouts:
             raise TaskBufferError(f"{_where(event)}: that iteration has no rollouts")
         _measured(event, state.measured)
         if event.parent_accuracy not in known[event.slot, event.parent_id]:
             problem = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
             raise TaskBufferError(f"{_where(event)}: {problem}")
-    return len(checked)
+    return len(state.events)
 
 
 def _measured(event: Event, measured: Mapping[tuple[int, int, str, bool], Measurement]) -> None:
