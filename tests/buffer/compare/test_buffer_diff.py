@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from buffer_cases import (
+    ACCEPTED,
     command,
+    event,
     histories,
     kitchen,
     patched,
@@ -24,7 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer
-from rlanything.buffer.views import commands, diff
+from rlanything.buffer.views import commands, diff, export
 from rlanything.buffer.views.compare.two_way import diff_page
 from rlanything.buffer.views.find import measurements
 from rlanything.buffer.views.find.source import Source
@@ -173,6 +175,36 @@ def test_a_difference_fits_one_buffer_only(here):
 )
 def test_pending_are_the_new_proposals_without_a_decision(here, names, pending):
     assert diff(*names)["counts"]["pending"] == pending
+
+
+def test_to_replace_a_first_task_is_one_step(here):
+    start, other = (TaskBuffer.start([task(n)]) for n in (0, 5))
+    harder = other.apply([event(other, 0, ACCEPTED, task(6))])
+    for old, new, slots in ((start, other, 0), (start, harder, 1), (harder, start, 1)):
+        counts = diff_page(source(old), source(new))["counts"]
+        assert (counts["replaced"], counts["more_than_once"]) == (1, slots)
+
+
+def test_a_run_compared_with_its_exported_end_has_no_new_tries(here, capsys):
+    """A file has no events, so it cannot be told which of the run's were before it."""
+    export("full/seed-0", here / "end.parquet")
+    for names in (("end.parquet", "full/seed-0"), ("full/seed-0", "end.parquet")):
+        assert command("diff", *names) == 0
+        out = capsys.readouterr().out
+        assert "\n12 slots: 12 unchanged, 0 harder, 0 easier, 0 added, 0 removed; 0 more than once\n" in out
+        assert "refused" not in out
+        page = diff(*names)
+        assert page["slots"] == []
+        assert [page["counts"][kind] for kind in ("tries", "rejected", "invalid", "pending")] == [
+            0,
+            *[None] * 3,
+        ]
+
+
+def test_what_the_critic_said_after_a_file_is_told(here):
+    export("full/seed-0@1", here / "before.parquet")
+    rows = diff("before.parquet", "full/seed-0")["slots"]
+    assert "; the critic said: opened the fridge" in next(row["reason"] for row in rows if row["slot"] == 0)
 
 
 def test_only_and_exit_code(here, capsys):

@@ -68,9 +68,9 @@ class Changes:
 
     @property
     def more_than_once(self) -> Bools:
-        """Changed slots of both buffers whose task took more than one step."""
+        """Changed slots of both buffers whose task took more than one step. To replace a v0 by another is one step."""
         both = (self.row_a >= 0) & (self.row_b >= 0)
-        return self.changed & both & (self.undone + self.made > 1)
+        return self.changed & both & (self.undone + self.made - self.where(Status.REPLACED) > 1)
 
 
 def changes(a: Table, b: Table) -> Changes:

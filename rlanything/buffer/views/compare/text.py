@@ -42,21 +42,23 @@ def title(page: Mapping[str, Any]) -> str:
     return f"{page['a']['name']} -> {page['b']['name']}"
 
 
-def counts_line(counts: Mapping[str, int]) -> str:
-    """The comparison in one line; the parts after `slots:` add up."""
+def counts_line(counts: Mapping[str, int | None]) -> str:
+    """The comparison in one line; the parts after `slots:` add up. Tries of files are there only if there are any."""
     parts = [f"{counts['unchanged']} unchanged", f"{counts['harder']} harder", f"{counts['easier']} easier"]
     parts += [f"{counts[key]} {key.replace('_', ' ')}" for key in ("both_ways", "replaced") if counts[key]]
     parts += [f"{counts['added']} added", f"{counts['removed']} removed"]
     noun = "slot" if counts["slots"] == 1 else "slots"
-    return f"{counts['slots']} {noun}: {', '.join(parts)}; {counts['more_than_once']} more than once; {_tries(counts)}"
+    once = f"{counts['more_than_once']} more than once"
+    return f"{counts['slots']} {noun}: {', '.join(parts)}; {'; '.join([once, *_tries(counts)])}"
 
 
-def _tries(counts: Mapping[str, int]) -> str:
-    kinds = ("rejected", "invalid", "pending")
-    if not any(counts[kind] for kind in kinds) and counts["tries"]:  # a file knows its tries, not their ends
-        noun = "try" if counts["tries"] == 1 else "tries"
-        return f"{counts['tries']} new {noun} that became no task"
-    return f"tries: {', '.join(f'{counts[kind]} {kind}' for kind in kinds)}"
+def _tries(counts: Mapping[str, int | None]) -> list[str]:
+    kinds, tries = ("rejected", "invalid", "pending"), counts["tries"]
+    if tries and not any(counts[kind] for kind in kinds):  # a file knows its tries, not their ends
+        return [f"{tries} new {'try' if tries == 1 else 'tries'} that became no task"]
+    if None in (counts[kind] for kind in kinds):
+        return []
+    return [f"tries: {', '.join(f'{counts[kind]} {kind}' for kind in kinds)}"]
 
 
 def _difficulty(page: Mapping[str, Any], screen: Screen) -> str:

@@ -33,6 +33,9 @@ ONLY = (
 )
 """The values of `--only`. The last ones are what became of a try."""
 
+_UNKNOWN: dict[str, int | None] = {"rejected": None, "invalid": None, "pending": None}
+"""What became of the tries where one side is a file: a file knows its tries, not their ends."""
+
 
 def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bool = True) -> dict[str, Json]:
     """What changed from `a` to `b`. only: slots of one kind (see `ONLY`). by: the concentration of one field.
@@ -52,7 +55,7 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
         "schema": SCHEMA,
         "a": _named(a, left),
         "b": _named(b, right),
-        "counts": {**statistics.counts(found), **_refused(events)},
+        "counts": {**statistics.counts(found), **(_refused(events) if a.run and b.run else _UNKNOWN)},
         "difficulty": {
             **statistics.difficulty(found, a.rule, b.rule, partial=partial),
             "measured_later": later,
@@ -71,7 +74,12 @@ def listed(page: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def new_events(a: Source, b: Source) -> tuple[Event, ...]:
-    """The events before B that are not among those before A, in order."""
+    """The events before B that are not among those before A, in order.
+
+    A file has no events, so of B's only those that made a version are told apart from what happened before A.
+    """
+    if a.run is None:
+        return tuple(event for event in b.events if event.kind is EventKind.ACCEPTED)
     past = Counter(_identity(event) for event in a.events)
     fresh = []
     for event in b.events:
@@ -122,7 +130,7 @@ def _named(source: Source, table: Table) -> dict[str, Json]:
     }
 
 
-def _refused(events: Sequence[Event]) -> dict[str, int]:
+def _refused(events: Sequence[Event]) -> dict[str, int | None]:
     """Rejected: refused after rollouts. Invalid: refused before any rollout. Pending: not decided yet.
 
     Among the new events may be decisions on older proposals, so a decision is matched with its own proposal.
