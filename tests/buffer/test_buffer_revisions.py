@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -215,6 +216,8 @@ def test_a_remote_that_is_gone_is_told(remote):
     shutil.rmtree(remote)
     with pytest.raises(TaskBufferError, match=LOST):
         assert find("main:full/seed-0").buffer
+    with pytest.raises(TaskBufferError, match=rf"{LOST} \(runs/full\)"):
+        find("main")
 
 
 def test_a_base_that_neither_cache_nor_remote_has_is_told(remote):
@@ -224,6 +227,48 @@ def test_a_base_that_neither_cache_nor_remote_has_is_told(remote):
     (remote / "files" / "md5" / digest[:2] / digest[2:]).unlink()
     with pytest.raises(TaskBufferError, match=LOST):
         assert find("main:full/seed-0@2").buffer
+
+
+@pytest.fixture
+def half(project):
+    """The project with a second arm, of which the DVC cache has nothing."""
+    record(project / "runs" / "policy" / "seed-0" / "buffer", 0, house()[0])
+    dvc(project, "add", "-q", "runs/policy")
+    do(project, "git", "add", "-A")
+    do(project, "git", "commit", "-q", "-m", "a second arm")
+    digest = re.search(r"md5: (\w+\.dir)", (project / "runs" / "policy.dvc").read_text())[1]
+    (project / ".dvc" / "cache" / "files" / "md5" / digest[:2] / digest[2:]).unlink()
+    shutil.rmtree(project / "runs" / "policy")
+    return project
+
+
+def test_an_arm_that_the_cache_lacks_hides_no_other(half):
+    assert diff("HEAD:full/seed-0", "full/seed-0")["counts"]["unchanged"] == 12
+    assert find("HEAD").name == "HEAD:full/seed-0@2", (
+        "the first run whose tasks changed, of those that are here"
+    )
+    lost = "not in the DVC cache, nor in a remote; try `dvc fetch --all-commits` (runs/policy)"
+    for name, said in (
+        (
+            "HEAD:full/sed-0",
+            f"no run 'full/sed-0' at revision HEAD; nearest: full/seed-0, full/seed-1; {lost}",
+        ),
+        (
+            "HEAD:policy/seed-0",
+            f"revision HEAD: {lost.partition(' (')[0]} (failed to load directory ('runs', 'policy'))",
+        ),
+    ):
+        with pytest.raises(TaskBufferError) as told:
+            find(name)
+        assert str(told.value) == said
+
+
+@pytest.mark.parametrize(
+    "rest", ["full/seed-0/buffer", "full/../full/seed-0", "../runs/full/seed-0", "/etc", "full"]
+)
+def test_a_revisions_run_is_named_by_arm_and_seed(project, rest):
+    with pytest.raises(TaskBufferError, match=f"no run '{rest}' at revision main; "):
+        find(f"main:{rest}")
 
 
 def test_a_git_project_without_dvc_will_do(tmp_path):

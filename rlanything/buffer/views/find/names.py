@@ -104,23 +104,24 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
         )
     at = Revision(root, revision)
     try:
-        runs = at.runs
+        short = rest or _default(at, prefer)
+        run = at.run(short)
     except TaskBufferError as error:
         if not str(error).startswith("no path"):
             raise
         raise TaskBufferError(
             f"no path, run or revision {revision!r}; {nearest(revision, known)}{none}"
         ) from None
-    short = rest or _default(at, runs, prefer)
-    run = at.run(short)
     short = short.removeprefix(f"{RUNS}/").rstrip("/")
     rule = _declared_rule(at.text(PARAMS))
     return Source(short, rule, revision, run, _checked(run, iteration, f"{revision}:{short}"))
 
 
-def _default(revision: Revision, runs: list[str], prefer: str) -> str:
+def _default(revision: Revision, prefer: str) -> str:
+    runs = revision.runs
     if not runs:
-        raise TaskBufferError(f"revision {revision.name} has no run with a buffer below {RUNS}/")
+        problem = f": {revision.not_here}" if revision.lost else f" has no run with a buffer below {RUNS}/"
+        raise TaskBufferError(f"revision {revision.name}{problem}")
     if _run_of(prefer) in runs:
         return _run_of(prefer)
     for name in runs:

@@ -28,6 +28,7 @@ MOST = 5
 LOCAL = {"GIT_NO_LAZY_FETCH": "1"}
 """For git's environment: in a partial clone it would fetch what is read. Versions that do not know this do so."""
 _EXPERIMENTS = "refs/exps/"
+_NOT_HERE = "not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
 _INTERNAL = ("refs/exps/exec/", "refs/exps/stash", "refs/exps/celery/")
 
 
@@ -59,20 +60,56 @@ class Revision:
 
     @cached_property
     def runs(self) -> list[str]:
-        """The runs below `runs/` that have a buffer, sorted by name, numbers by value."""
-        with _explained(self):
-            paths = [Path(path) for path in self._tree.find("runs")]
+        """The runs below `runs/` that have a buffer, sorted by name, numbers by value; without those of `lost`."""
+        paths = [path for found in self._arms.values() for path in found or ()]
         folders = {path.parent for path in paths if snapshot_iteration(path.name) is not None}
         below = {(f.parent if f.name == FOLDER else f).relative_to("runs") for f in folders}
         return [path.as_posix() for path in sorted(below, key=natural)]
 
+    @property
+    def lost(self) -> list[str]:
+        """The arms that neither the DVC cache nor a remote has."""
+        return sorted(arm for arm, found in self._arms.items() if found is None)
+
+    @property
+    def not_here(self) -> str:
+        """The part of an error message that names `lost`."""
+        return f"{_NOT_HERE} ({', '.join(f'runs/{arm}' for arm in self.lost)})"
+
+    @cached_property
+    def _arms(self) -> dict[str, list[Path] | None]:
+        """The files below each name in `runs/`; None for what cannot be loaded, which hides no other arm."""
+        from dvc_data.index import DataIndexDirError
+
+        found: dict[str, list[Path] | None] = {}
+        for arm in self.names(Path("runs")):
+            with _explained(self):
+                try:
+                    found[arm] = [Path(path) for path in self._tree.find(f"runs/{arm}")]
+                except (DataIndexDirError, FileNotFoundError):
+                    found[arm] = None
+        return found
+
     def run(self, name: str) -> RunBuffer:
-        """A run by its path, with or without `runs/`. Raises `TaskBufferError` with the nearest names."""
+        """A run by its path, with or without `runs/`. Raises `TaskBufferError` with the nearest names.
+
+        Other runs are looked at only where there is none of that name.
+        """
         short = name.removeprefix("runs/").rstrip("/")
-        if short not in self.runs:
-            raise TaskBufferError(f"no run {name!r} at revision {self.name}; {nearest(short, self.runs)}")
+        if not self._holds(short):
+            without = f"; {self.not_here}" if self.lost else ""
+            raise TaskBufferError(
+                f"no run {name!r} at revision {self.name}; {nearest(short, self.runs)}{without}"
+            )
         with _explained(self):
             return open_run(Path("runs") / short, self)
+
+    def _holds(self, short: str) -> bool:
+        path = Path(short)
+        if path.is_absolute() or path.as_posix() != short or ".." in path.parts or path.name in ("", FOLDER):
+            return False
+        folders = (Path("runs") / path / FOLDER, Path("runs") / path)
+        return any(snapshot_iteration(name) is not None for folder in folders for name in self.names(folder))
 
     def text(self, path: str) -> str:
         """A file of the project at this revision, or '' when it has none."""
@@ -141,9 +178,7 @@ def _explained(revision: Revision) -> Iterator[None]:
             f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}"
         ) from None
     except (DataIndexDirError, FileNotFoundError) as error:
-        problem = (
-            f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
-        )
+        problem = f"revision {revision.name}: {_NOT_HERE}"
         raise TaskBufferError(f"{problem} ({' '.join(str(error).split())})") from None
     except AttributeError:  # DVC takes what `HEAD^{tree}` means for a commit, and asks for its tree
         raise TaskBufferError(f"revision {revision.name}: it is no commit") from None
