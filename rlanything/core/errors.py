@@ -10,10 +10,8 @@ import re
 import shlex
 from collections.abc import Iterable
 
-NO_RUN = (
-    "this project has no run yet; `make repro` makes all of the repository's. `rlanything train --arm full` makes one, "
-    "after `rlanything tasks` and `rlanything bootstrap`"
-)
+FIRST_RUN = "`rlanything train --arm full` makes one, after `rlanything tasks` and `rlanything bootstrap`"
+NO_RUN = f"this project has no run yet; `make repro` makes all of the repository's. {FIRST_RUN}"
 START = 3
 """Letters from which the beginning of a name is taken for that name."""
 _COMMAND = re.compile(r"`rlanything (?!--|ls`)")

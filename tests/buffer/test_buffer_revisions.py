@@ -103,6 +103,15 @@ def test_the_run_that_a_revision_stands_for_is_named(project, capsys):
         assert json.loads(capsys.readouterr().out)["run"] == start.partition(" ")[0]
 
 
+def test_a_workspace_without_runs_hides_no_revision_of_its_name(project):
+    space = project / ".rla" / "main"
+    space.mkdir(parents=True)
+    (space / "params.yaml").write_text("")
+    assert find("main").name == "main:full/seed-0@2"
+    with pytest.raises(TaskBufferError, match="workspace 'main' has no run yet"):
+        find("main:full/seed-0")
+
+
 def test_an_experiment_that_dvc_saved_is_found_by_its_name(project, capsys):
     saved = find("lower-try:full/seed-0")
     assert (saved.name, saved.buffer, saved.rule.alpha_low) == ("lower-try:full/seed-0@0", house()[0], 0.3)

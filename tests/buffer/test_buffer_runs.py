@@ -239,6 +239,19 @@ def test_a_name_that_no_workspace_has_is_answered_with_the_nearest(workspaces, c
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("words", [["ls", "new"], ["show", "new", "0"], ["diff", "new:full/seed-0"]])
+def test_a_workspace_without_runs_is_said_to_have_none(workspaces, capsys, words, empty):
+    (workspaces / ".rla/new").mkdir()
+    (workspaces / ".rla/new/params.yaml").write_text("")
+    if empty:
+        (workspaces / ".rla/new/runs").mkdir()
+    assert command(*words, root=workspaces) == 2
+    say = "`rlanything --workspace new"
+    said = f"workspace 'new' has no run yet; {say} train --arm full` makes one, after {say} tasks` and "
+    assert f"{said}{say} bootstrap`\n" in capsys.readouterr().err
+
+
 def test_a_run_that_was_started_and_published_nothing(tmp_path):
     live = RunFolder(tmp_path / "run")
     live.recover(print)

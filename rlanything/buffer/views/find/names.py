@@ -27,8 +27,8 @@ from rlanything.buffer.views.find.revision import Revision, kept_in, known_revis
 from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.views.find.source import PARQUET, Source
 from rlanything.core.adaptation import AcceptanceRule
-from rlanything.core.errors import NO_RUN
-from rlanything.files.project import PARAMS, workspaces
+from rlanything.core.errors import FIRST_RUN, NO_RUN, in_workspace
+from rlanything.files.project import PARAMS, PRIVATE, workspaces
 from rlanything.files.reader import read_text
 
 _AT = re.compile(r"(.+)@(\d{1,9})")
@@ -84,6 +84,8 @@ def _on_disk(base: str, path: Path, iteration: int | None, root: Path, prefer: s
 
 def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> Source:
     where, colon, rest = base.partition(":")
+    revisions = known_revisions(root)
+    _require_run(where, root, [] if colon else revisions)
     if colon and where and (within := project(where, root)) is not None:
         raise TaskBufferError(f"no run {rest!r} in {where}; {nearest(rest, run_names(within))}")
     made = run_names(root)
@@ -92,7 +94,6 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
             f"no run {base!r} in {root}, and no revision: git and DVC keep {kept}, so revisions are named there; "
             f"{nearest(base, made)}"
         )
-    revisions = known_revisions(root)
     known = [*made, *revisions, *workspaces(root)]
     none = "" if made or not known else f"; {NO_RUN}"
     if not revisions:
@@ -115,6 +116,12 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
     short = short.removeprefix(f"{RUNS}/").rstrip("/")
     rule = _declared_rule(at.text(PARAMS))
     return Source(short, rule, revision, run, _checked(run, iteration, f"{revision}:{short}"))
+
+
+def _require_run(name: str, root: Path, revisions: list[str]) -> None:
+    """Raise `TaskBufferError` for a workspace without runs, unless a revision has its name."""
+    if name in workspaces(root) and name not in revisions and not run_names(root / PRIVATE / name):
+        raise TaskBufferError(f"workspace {name!r} has no run yet; {in_workspace(FIRST_RUN, name)}")
 
 
 def _default(revision: Revision, prefer: str) -> str:

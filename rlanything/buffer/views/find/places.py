@@ -85,7 +85,7 @@ def _training(name: str, root: Path) -> Path | None:
 
 
 def _folder(path: Path) -> Path | None:
-    return path if path.is_dir() else None
+    return path if find_runs(path) else None
 
 
 def _changed(folder: Path) -> float:
