@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,16 @@ from rlanything.report.results.curves import Curves, read_curves
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Estimate, Panel
 from rlanything.runs import provenance
+from rlanything.runs.fingerprint import run_config
 from rlanything.runs.layout import Layout
 
 NO_TEST = (
     "no evaluation is there (`dvc fetch` may bring it), only the means and intervals of the report, so no difference "
     "from it can be tested"
 )
+MOST_KEYS = 5
+"""Keys that a note names."""
+_ABSENT = object()
 
 
 def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = "") -> Side:
@@ -42,6 +47,8 @@ def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = 
     if not panels and summary:
         notes.append(NO_TEST)
     arms = {arm: _arm(folder, arm, panels.get(arm, {}), summary.get(arm, {}), curves) for arm in found}
+    if config is not None:
+        notes.extend(_written_since(config, arms))
     settings = settings_of(raw if config is None else config)
     place = None if revision else folder
     return Side(letter, name, kind, arms, *settings, config, tuple(notes), revision, place)
@@ -57,6 +64,31 @@ def _config(raw: Mapping[str, Any]) -> tuple[Config | None, list[str]]:
         return None, [
             f"its {PARAMS} is of another version ({code(first)}), so keys that it leaves out show no value"
         ]
+
+
+def _written_since(config: Config, arms: Mapping[str, Arm]) -> Iterator[str]:
+    """A note on the arms whose results were made with other settings than params.yaml has by now."""
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name, arm in arms.items():
+        if keys := _other_keys(config, arm):
+            found[keys].append(name)
+    for keys, names in found.items():
+        named = ", ".join(map(code, keys[:MOST_KEYS]))
+        more = f" and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else ""
+        trained = f"{', '.join(map(code, names))} {'was' if len(names) == 1 else 'were'} trained with"
+        yield f"{PARAMS} is not what {trained} ({named}{more}); the settings shown are those of {PARAMS}"
+
+
+def _other_keys(config: Config, arm: Arm) -> tuple[str, ...]:
+    """The keys that the arm's results depend on and that its record has otherwise; none where that is not known."""
+    if arm.record is None or arm.name not in config.arms:
+        return ()
+    try:
+        before = provenance.flat(run_config(parse(arm.record["config"]), arm.name))
+    except ConfigError:  # of another version, or a configuration without the arm
+        return ()
+    now = provenance.flat(run_config(config, arm.name))
+    return tuple(key for key in {**now, **before} if now.get(key, _ABSENT) != before.get(key, _ABSENT))
 
 
 def _arms(raw: Mapping[str, Any]) -> Iterator[str]:

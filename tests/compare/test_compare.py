@@ -160,6 +160,33 @@ def test_the_origin_of_both_is_compared(root, tmp_path):
     )
 
 
+def test_a_configuration_that_was_written_since_the_training_is_said(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    workers = {**config().train.model_dump(mode="json", by_alias=True), "workers": 3}
+    declare(other, config(signals={"lambda": 0.25}, train=workers))
+    found = compared(other, str(root), ".")
+    every = "`outcome`, `policy`, `full` were trained with (`signals.lambda`)"
+    shown = "the settings shown are those of params.yaml"
+    assert list(notes(found)) == [f"`B .`: params.yaml is not what {every}; {shown}."]
+    declared = config().model_dump(mode="json", by_alias=True)
+    declared["arms"]["full"]["adapt"] = False
+    provenance(other, "outcome", 2, config(signals={"lambda": 0.25}))
+    provenance(other, "policy", 2, config(signals={"lambda": 0.25}))
+    provenance(other, "full", 2, parse(declared))
+    one = "`full` was trained with (`signals.lambda`, `arms.full.adapt`)"
+    assert list(notes(compared(other, str(root), "."))) == [f"`B .`: params.yaml is not what {one}; {shown}."]
+
+
+def test_a_record_of_another_version_says_nothing_of_the_configuration(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    for path in (other / "provenance").iterdir():
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps({**record, "config": {**record["config"], "signals": {"gone": 1}}}))
+    assert list(notes(compared(other, str(root), "."))) == []
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
