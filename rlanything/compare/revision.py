@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rlanything.buffer.fields import TaskBufferError
-from rlanything.buffer.views.find.revision import LOCAL, Revision, known_revisions, nearest
+from rlanything.buffer.views.find.revision import LOCAL, Revision, commit_of, known_revisions, nearest
 from rlanything.compare.project import of_project, plain
 from rlanything.compare.recorded import CURVES, SUMMARY, read_summary
 from rlanything.compare.side import Side
@@ -58,9 +58,12 @@ class Commit:
 
 
 def resolve(name: str, root: Path) -> Commit | None:
-    """The commit of a branch, tag, hash or `HEAD~2`; None where there is none, or no git."""
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return None if found is None else Commit(root, name, found.decode().strip())
+    """The commit of a branch, tag, hash, `HEAD~2` or DVC experiment; None where there is none, or no git.
+
+    Raises `TaskBufferError` for the name of several experiments.
+    """
+    commit = commit_of(name, root)
+    return None if commit is None else Commit(root, name, commit)
 
 
 def of_revision(letter: str, name: str, root: Path) -> Side:

@@ -15,6 +15,7 @@ from dvc.cli import main
 from rlanything.buffer import TaskBufferError
 from rlanything.buffer.views import diff
 from rlanything.buffer.views.find.names import find
+from rlanything.buffer.views.find.revision import commit_of
 
 pytestmark = pytest.mark.integration
 
@@ -122,6 +123,21 @@ def test_an_experiment_that_dvc_saved_is_found_by_its_name(project, capsys):
     assert "nearest: lower-try" in capsys.readouterr().err
     with subprocess.Popen(["git", "status", "--porcelain"], stdout=subprocess.PIPE, text=True) as status:
         assert status.stdout.read() == "", "nothing was checked out"
+
+
+def test_of_experiments_with_one_name_that_of_head_is_taken(project):
+    commits = {name: commit_of(name, project) for name in ("beginning", "main", "lower-try")}
+    assert commit_of("bold-try", project) == commits["main"] == commit_of("HEAD", project)
+    assert commit_of("ORIG_HEAD~9", project) is None
+    for base, named in (("ab/other", "HEAD"), ("ab/another", "beginning")):
+        do(project, "git", "update-ref", f"refs/exps/{base}/twice", named)
+    with pytest.raises(
+        TaskBufferError, match=r"revision 'twice': 2 experiments .*none of them varies HEAD; name"
+    ):
+        find("twice:full/seed-0")
+    head = commits["main"]
+    do(project, "git", "update-ref", f"refs/exps/{head[:2]}/{head[2:]}/twice", commits["lower-try"])
+    assert commit_of("twice", project) == commits["lower-try"]
 
 
 def test_revisions_are_compared_without_a_checkout(project, capsys):

@@ -92,3 +92,16 @@ def commit(root: Path, message: str) -> None:
     kept = [name for name in ("report", "provenance", "params.yaml") if (root / name).exists()]
     for words in (["init", "-q"], ["add", *kept], [*who, "commit", "-qm", message]):
         subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
+
+
+def keep_experiment(root: Path, name: str) -> None:
+    """Make the last commit a DVC experiment of the one before it."""
+    git = ["git", "-C", str(root)]
+    base = subprocess.run(
+        [*git, "rev-parse", "HEAD~1"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    for words in (
+        ["update-ref", f"refs/exps/{base[:2]}/{base[2:]}/{name}", "HEAD"],
+        ["reset", "-q", "--hard", base],
+    ):
+        subprocess.run([*git, *words], check=True, capture_output=True)

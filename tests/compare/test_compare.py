@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from compare_cases import commit, compared, declare, experiment, provenance, recorded
+from compare_cases import commit, compared, declare, experiment, keep_experiment, provenance, recorded
 from page_cases import every_look
 from report_cases import config, evaluation, write_evaluation
 
@@ -129,6 +129,19 @@ def test_a_revision_is_read_from_git_and_nothing_is_claimed_without_its_tasks(ro
     said = capsys.readouterr().out
     assert "not tested: only a summary is recorded" in said
     assert "no setting differs" in said
+
+
+def test_a_dvc_experiment_is_a_revision(root, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    declare(other, config(signals={"lambda": 0.25}))
+    commit(other, "bolder")
+    keep_experiment(other, "bolder")
+    found = compared(other, revisions=["HEAD", "bolder"])
+    assert {row.key: row.values for row in found.settings} == {"signals.lambda": ("0.5", "0.25")}
+    assert [side.kind[:18] for side in compared(other, "HEAD", "bolder").sides] == ["recorded in commit"] * 2
+    assert main(["--root", str(other), "compare", "--rev", "HEAD", "--rev", "boldr"]) == 2
+    assert "no revision 'boldr'; nearest: bolder" in capsys.readouterr().err
 
 
 def test_no_seeds_are_claimed_of_a_side_whose_evaluations_are_not_there(root):

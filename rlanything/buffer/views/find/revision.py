@@ -29,7 +29,7 @@ LOCAL = {"GIT_NO_LAZY_FETCH": "1"}
 """For git's environment: in a partial clone it would fetch what is read. Versions that do not know this do so."""
 _EXPERIMENTS = "refs/exps/"
 _NOT_HERE = "not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
-_INTERNAL = ("refs/exps/exec/", "refs/exps/stash", "refs/exps/celery/")
+_INTERNAL = tuple(f"{_EXPERIMENTS}{name}" for name in ("apply/", "celery/", "exec/", "stash", "temp/"))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def require_whole(root: Path, name: str) -> None:
 
     A name that git does not know is left to DVC.
     """
-    words = ["rev-list", "--objects", "--no-walk", "--missing=print", "--end-of-options", name]
+    start = commit_of(name, root) or name
+    words = ["rev-list", "--objects", "--no-walk", "--missing=print", "--end-of-options", start]
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *words], capture_output=True, check=False, env={**os.environ, **LOCAL}
@@ -144,14 +145,62 @@ def kept_in(root: Path) -> Path:
 
 def known_revisions(root: Path) -> list[str]:
     """Branches, tags and experiments of the project; none where there is no git."""
-    command = ["git", "-C", str(root), "for-each-ref", "--format=%(refname)"]
+    refs = _refs(root)
+    names = [_experiment(ref) if ref.startswith(_EXPERIMENTS) else ref.split("/", 2)[2] for ref in refs]
+    return sorted({*names, *(["HEAD"] if names else [])})
+
+
+def commit_of(name: str, root: Path) -> str | None:
+    """The hash of the commit of a branch, tag, hash, `HEAD~2` or DVC experiment; None where there is none, or no git.
+
+    Raises `TaskBufferError` for the name of several experiments, unless one varies HEAD: DVC takes that one.
+    """
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return found[0] if found else _experiment_commit(name, root)
+
+
+def _experiment_commit(name: str, root: Path) -> str | None:
+    refs = _refs(root)
+    known = (ref for ref in refs if ref.startswith(_EXPERIMENTS))
+    found = {_baseline(ref): refs[ref] for ref in known if _experiment(ref) == name}
+    if len(found) < 2:
+        return next(iter(found.values()), None)
+    head = "".join(_git(root, "rev-parse", "--verify", "--quiet", "HEAD"))
+    if head not in found:
+        raise TaskBufferError(
+            f"revision {name!r}: {len(found)} experiments have this name, and none of them varies HEAD; "
+            f"name the commit of one: {', '.join(found.values())}"
+        )
+    return found[head]
+
+
+def _experiment(ref: str) -> str:
+    """The name of an experiment: refs/exps/<first two digits of the commit it varies>/<the others>/<name>."""
+    return ref.rsplit("/", 1)[1]
+
+
+def _baseline(ref: str) -> str:
+    """The commit that an experiment varies."""
+    return "".join(ref.split("/")[2:4])
+
+
+def _refs(root: Path) -> dict[str, str]:
+    """Every reference of git with the hash it names, without those that DVC makes for itself."""
+    lines = _git(root, "for-each-ref", "--format=%(objectname) %(refname)")
+    found = {ref: name for name, _, ref in (line.partition(" ") for line in lines)}
+    return {ref: name for ref, name in found.items() if not ref.startswith(_INTERNAL)}
+
+
+def _git(root: Path, *words: str) -> list[str]:
+    """The lines that a git command prints; none where it fails, or without git."""
+    command = ["git", "-C", str(root), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, **LOCAL}
+        )
     except (OSError, subprocess.CalledProcessError):
         return []
-    refs = [ref for ref in done.stdout.splitlines() if not ref.startswith(_INTERNAL)]
-    names = [ref.rsplit("/", 1)[1] if ref.startswith(_EXPERIMENTS) else ref.split("/", 2)[2] for ref in refs]
-    return sorted({*names, *(["HEAD"] if names else [])})
+    return done.stdout.splitlines()
 
 
 def nearest(name: str, known: list[str]) -> str:
