@@ -22,6 +22,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files.project import PARAMS
 from rlanything.files.reader import MOST_MB
 from rlanything.runs.layout import Layout
+from rlanything.sweep.author import EMAIL
 
 _CUT = 12
 
@@ -33,6 +34,11 @@ class Commit:
     root: Path
     name: str
     hash: str
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether a sweep recorded it: params.yaml and the summary are the trial's, all else is what it varies."""
+        return (_git(self.root, "show", "-s", "--format=%ae", self.hash) or b"").strip() == EMAIL.encode()
 
     def read(self, path: str) -> bytes | None:
         """A file of the project; None where it has none.
@@ -72,7 +78,7 @@ def of_revision(letter: str, name: str, root: Path) -> Side:
     if commit is None:
         raise ConfigError(f"no revision {name!r}; {nearest(name, known_revisions(root))}")
     with _staged(commit) as place:
-        kind = f"recorded in commit {commit.hash[:_CUT]}"
+        kind = f"{'a trial of a sweep, ' if commit.is_trial else ''}recorded in commit {commit.hash[:_CUT]}"
         return of_project(letter, name, kind, place, commit.hash)
 
 
@@ -81,18 +87,25 @@ def _staged(commit: Commit) -> Iterator[Path]:
     """A folder with the files of the revision that a comparison reads."""
     with TemporaryDirectory(prefix="rlanything-") as folder:
         place = Path(folder)
-        for path in (PARAMS, SUMMARY, CURVES):
+        for path in (PARAMS, SUMMARY):
             _copy(commit, path, place / path)
         if not (place / SUMMARY).is_file():
             raise ConfigError(
                 f"revision {commit.name} ({commit.hash[:_CUT]}) has no {SUMMARY}: no report was recorded there"
             )
-        arms = [arm for arm in read_summary(place / SUMMARY) if plain(arm)]
-        for arm in arms:
-            path = Layout(Path()).provenance(arm).as_posix()
-            _copy(commit, path, place / path)
-        _evaluations(commit, arms, place)
+        if not commit.is_trial:
+            _copy_runs(commit, place)
         yield place
+
+
+def _copy_runs(commit: Commit, place: Path) -> None:
+    """The files that come from the runs themselves: curves, records and evaluations."""
+    _copy(commit, CURVES, place / CURVES)
+    arms = [arm for arm in read_summary(place / SUMMARY) if plain(arm)]
+    for arm in arms:
+        path = Layout(Path()).provenance(arm).as_posix()
+        _copy(commit, path, place / path)
+    _evaluations(commit, arms, place)
 
 
 def _copy(commit: Commit, path: str, place: Path) -> None:

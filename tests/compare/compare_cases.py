@@ -86,9 +86,9 @@ def recorded(root: Path, message: str) -> None:
     commit(root, message)
 
 
-def commit(root: Path, message: str) -> None:
-    """Commit report/, provenance/ and params.yaml."""
-    who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+def commit(root: Path, message: str, author: tuple[str, str] = ("a", "a@b.c")) -> None:
+    """Commit report/, provenance/ and params.yaml. author: name and address."""
+    who = ["-c", f"user.name={author[0]}", "-c", f"user.email={author[1]}"]
     kept = [name for name in ("report", "provenance", "params.yaml") if (root / name).exists()]
     for words in (["init", "-q"], ["add", *kept], [*who, "commit", "-qm", message]):
         subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)

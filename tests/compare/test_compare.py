@@ -20,6 +20,7 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, corrected
+from rlanything.sweep.author import EMAIL, NAME
 
 EVIL = "<img src=x onerror=\"document.title='pwned'\">"
 
@@ -142,6 +143,20 @@ def test_a_dvc_experiment_is_a_revision(root, tmp_path, capsys):
     assert [side.kind[:18] for side in compared(other, "HEAD", "bolder").sides] == ["recorded in commit"] * 2
     assert main(["--root", str(other), "compare", "--rev", "HEAD", "--rev", "boldr"]) == 2
     assert "no revision 'boldr'; nearest: bolder" in capsys.readouterr().err
+
+
+def test_of_a_trial_that_a_sweep_recorded_only_what_is_its_own_is_read(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    declare(other, config(signals={"lambda": 0.25}))
+    commit(other, "sweep: case-0003", author=(NAME, EMAIL))
+    keep_experiment(other, "case-0003")
+    found = compared(other, revisions=["HEAD", "case-0003"])
+    trial = found.sides[1]
+    assert trial.kind.startswith("a trial of a sweep, recorded in commit ")
+    assert trial.arms["full"].recorded
+    assert all(arm.record is None and not arm.curves for arm in trial.arms.values())
+    assert "is not what" not in " ".join(notes(found))
 
 
 def test_no_seeds_are_claimed_of_a_side_whose_evaluations_are_not_there(root):

@@ -19,12 +19,13 @@ from rlanything.files.reader import read_text
 from rlanything.report import exports
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.metrics import metrics_for
+from rlanything.sweep import author
 from rlanything.sweep.trials.board import Board
 
 AUTHOR = {
     f"GIT_{role}_{field}": value
     for role in ("AUTHOR", "COMMITTER")
-    for field, value in (("NAME", "rlanything sweep"), ("EMAIL", "sweep@localhost"))
+    for field, value in (("NAME", author.NAME), ("EMAIL", author.EMAIL))
 }
 
 
