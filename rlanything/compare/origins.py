@@ -83,7 +83,9 @@ def _of_revisions(one: tuple[Side, Arm], two: tuple[Side, Arm], root: Path) -> l
         return []
     chosen = [min(seeds[0] & seeds[1] or of) for of in seeds]
     return [
-        f"{side.name}:{arm.name}/seed-{seed}" if side.revision else _name(arm.folders[seed], root)
+        f"{side.name.removesuffix(f':{arm.name}')}:{arm.name}/seed-{seed}"
+        if side.revision
+        else _name(arm.folders[seed], root)
         for (side, arm), seed in zip((one, two), chosen, strict=True)
     ]
 

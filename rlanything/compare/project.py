@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rlanything.buffer.views.find.revision import nearest
 from rlanything.compare.recorded import CURVES, SUMMARY, read_learning, read_summary
 from rlanything.compare.side import Arm, Side, settings_of
-from rlanything.config import BASE, BASE_COOLED, Config, parse
+from rlanything.config import BASE, BASE_COOLED, CONTROLS, Config, parse
 from rlanything.core.errors import ConfigError, UserError
 from rlanything.files.project import PARAMS
 from rlanything.files.yaml_file import read_mapping
@@ -31,12 +32,16 @@ MOST_KEYS = 5
 _ABSENT = object()
 
 
-def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = "") -> Side:
-    """The side of the experiment in a folder. Raises `ConfigError` where it has no results that can be read."""
+def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = "", only: str = "") -> Side:
+    """The side of the experiment in a folder. only: the arm that is compared, not all of them.
+
+    Raises `ConfigError` where it has no results that can be read.
+    """
     raw = read_mapping(folder / PARAMS) if (folder / PARAMS).is_file() else {}
     config, notes = _config(raw)
     summary = read_summary(folder / SUMMARY) if (folder / SUMMARY).is_file() else {}
-    names = ordered({BASE, BASE_COOLED, *_arms(raw), *summary})
+    every = ordered({BASE, BASE_COOLED, *_arms(raw), *summary})
+    names = _chosen(name, only, every) if only else every
     panels = {arm: measured for arm in names if (measured := _panels(folder, arm))}
     curves = _curves(folder, names)
     found = [arm for arm in names if arm in panels or arm in summary or arm in curves]
@@ -52,6 +57,14 @@ def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = 
     settings = settings_of(raw if config is None else config)
     place = None if revision else folder
     return Side(letter, name, kind, arms, *settings, config, tuple(notes), revision, place)
+
+
+def _chosen(name: str, arm: str, known: list[str]) -> list[str]:
+    """The arm alone. Raises `ConfigError` with the nearest one."""
+    trained = [other for other in known if other not in CONTROLS]
+    if arm not in trained:
+        raise ConfigError(f"{name}: no arm {arm!r} there; {nearest(arm, trained)}")
+    return [arm]
 
 
 def _config(raw: Mapping[str, Any]) -> tuple[Config | None, list[str]]:

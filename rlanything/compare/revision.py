@@ -72,14 +72,16 @@ def resolve(name: str, root: Path) -> Commit | None:
     return None if commit is None else Commit(root, name, commit)
 
 
-def of_revision(letter: str, name: str, root: Path) -> Side:
-    """The side of what a revision recorded. Raises `ConfigError` naming the nearest revision."""
+def of_revision(letter: str, name: str, root: Path, arm: str = "") -> Side:
+    """The side of what a revision recorded, or of one arm of it. Raises `ConfigError` naming the nearest."""
     commit = resolve(name, root)
     if commit is None:
         raise ConfigError(f"no revision {name!r}; {nearest(name, known_revisions(root))}")
     with _staged(commit) as place:
         kind = f"{'a trial of a sweep, ' if commit.is_trial else ''}recorded in commit {commit.hash[:_CUT]}"
-        return of_project(letter, name, kind, place, commit.hash)
+        if not arm:
+            return of_project(letter, name, kind, place, commit.hash)
+        return of_project(letter, f"{name}:{arm}", f"arm {arm}, {kind}", place, commit.hash, arm)
 
 
 @contextmanager

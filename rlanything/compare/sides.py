@@ -42,6 +42,8 @@ def _side(letter: str, name: str, root: Path) -> Side:
     except NoRun as error:
         if not within and resolve(name, root) is not None:
             return of_revision(letter, name, root)
+        if not within and run and resolve(where, root) is not None:
+            return of_revision(letter, where, root, run)
         raise ConfigError(f"{error}. {_others(root)}") from None
 
 

@@ -145,6 +145,29 @@ def test_a_dvc_experiment_is_a_revision(root, tmp_path, capsys):
     assert "no revision 'boldr'; nearest: bolder" in capsys.readouterr().err
 
 
+def test_an_arm_of_a_revision_is_compared_with_a_run(root, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    commands = (
+        ("HEAD:full", "HEAD:full/seed-0"),
+        ("bolder:full", "bolder:full/seed-0"),
+    )
+    declare(other, config(signals={"lambda": 0.25}))
+    commit(other, "bolder")
+    keep_experiment(other, "bolder")
+    for name, run in commands:
+        found = compared(other, "outcome", name)
+        assert found.single
+        side = found.sides[1]
+        assert (side.name, list(side.arms)) == (name, ["full"])
+        assert side.kind.startswith("arm full, recorded in commit ")
+        assert {"arm.adapt", "arm.step_votes"} < {row.key for row in found.settings}
+        assert f"`rlanything buffer diff outcome/seed-0 {run}`" in comparison_md(found)
+    assert "`B bolder:full`: params.yaml is not what `full` was trained with" in " ".join(notes(found))
+    assert main(["--root", str(other), "compare", "full", "bolder:ful"]) == 2
+    assert "bolder:ful: no arm 'ful' there; nearest: full" in capsys.readouterr().err
+
+
 def test_of_a_trial_that_a_sweep_recorded_only_what_is_its_own_is_read(root, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(root, other, symlinks=True)
