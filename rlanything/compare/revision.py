@@ -14,7 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rlanything.buffer.fields import TaskBufferError
-from rlanything.buffer.views.find.revision import LOCAL, Revision, commit_of, known_revisions, nearest
+from rlanything.buffer.views.find.revision import (
+    LOCAL,
+    Revision,
+    commit_of,
+    is_trial,
+    known_revisions,
+    nearest,
+)
 from rlanything.compare.project import of_project, plain
 from rlanything.compare.recorded import CURVES, SUMMARY, read_summary
 from rlanything.compare.side import Side
@@ -22,7 +29,6 @@ from rlanything.core.errors import ConfigError
 from rlanything.files.project import PARAMS
 from rlanything.files.reader import MOST_MB
 from rlanything.runs.layout import Layout
-from rlanything.sweep.author import EMAIL
 
 _CUT = 12
 
@@ -38,7 +44,7 @@ class Commit:
     @property
     def is_trial(self) -> bool:
         """Whether a sweep recorded it: params.yaml and the summary are the trial's, all else is what it varies."""
-        return (_git(self.root, "show", "-s", "--format=%ae", self.hash) or b"").strip() == EMAIL.encode()
+        return is_trial(self.root, self.hash)
 
     def read(self, path: str) -> bytes | None:
         """A file of the project; None where it has none.

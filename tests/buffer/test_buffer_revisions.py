@@ -16,6 +16,7 @@ from rlanything.buffer import TaskBufferError
 from rlanything.buffer.views import diff
 from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.revision import commit_of
+from rlanything.files.project import SWEEP_EMAIL
 
 pytestmark = pytest.mark.integration
 
@@ -316,3 +317,15 @@ def test_a_partial_clone_says_what_it_lacks(made, tmp_path):
         TaskBufferError, match=r"HEAD: \d+ files or folders .* `git fetch --refetch --no-filter`"
     ):
         find("HEAD:full/seed-0", tmp_path / "place")
+
+
+def test_a_trial_that_a_sweep_recorded_has_no_run_of_its_own_there(project):
+    """Its commit has the runs of the commit that it varies."""
+    tree = ["git", "-C", str(project), "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "sweep: case-0001"]
+    author = {f"GIT_{who}_EMAIL": SWEEP_EMAIL for who in ("AUTHOR", "COMMITTER")}
+    done = subprocess.run(
+        tree, check=True, capture_output=True, text=True, env={**os.environ, **SETTINGS, **author}
+    )
+    do(project, "git", "update-ref", "refs/exps/ab/cdef/case-0001", done.stdout.strip())
+    with pytest.raises(TaskBufferError, match=r"case-0001: a trial of a sweep.*sweeps/<name>/trials"):
+        find("case-0001:full/seed-0")

@@ -18,9 +18,9 @@ from rlanything.compare.results import Group, Pairing, Why
 from rlanything.compare.sides import sides
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
+from rlanything.files.project import SWEEP_EMAIL, SWEEP_NAME
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, corrected
-from rlanything.sweep.author import EMAIL, NAME
 
 EVIL = "<img src=x onerror=\"document.title='pwned'\">"
 
@@ -172,7 +172,7 @@ def test_of_a_trial_that_a_sweep_recorded_only_what_is_its_own_is_read(root, tmp
     other = tmp_path / "other"
     shutil.copytree(root, other, symlinks=True)
     declare(other, config(signals={"lambda": 0.25}))
-    commit(other, "sweep: case-0003", author=(NAME, EMAIL))
+    commit(other, "sweep: case-0003", author=(SWEEP_NAME, SWEEP_EMAIL))
     keep_experiment(other, "case-0003")
     found = compared(other, revisions=["HEAD", "case-0003"])
     trial = found.sides[1]

@@ -14,18 +14,17 @@ from pathlib import Path
 
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
-from rlanything.files.project import PARAMS
+from rlanything.files.project import PARAMS, SWEEP_EMAIL, SWEEP_NAME
 from rlanything.files.reader import read_text
 from rlanything.report import exports
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.metrics import metrics_for
-from rlanything.sweep import author
 from rlanything.sweep.trials.board import Board
 
 AUTHOR = {
     f"GIT_{role}_{field}": value
     for role in ("AUTHOR", "COMMITTER")
-    for field, value in (("NAME", author.NAME), ("EMAIL", author.EMAIL))
+    for field, value in (("NAME", SWEEP_NAME), ("EMAIL", SWEEP_EMAIL))
 }
 
 

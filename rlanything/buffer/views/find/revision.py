@@ -19,6 +19,7 @@ from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.storage import FOLDER, snapshot_iteration
 from rlanything.buffer.views.find.runs import RunBuffer, natural, open_run
 from rlanything.core.errors import NO_RUN
+from rlanything.files.project import SWEEP_EMAIL
 
 if TYPE_CHECKING:
     from dvc.api import DVCFileSystem
@@ -96,6 +97,11 @@ class Revision:
         Other runs are looked at only where there is none of that name.
         """
         short = name.removeprefix("runs/").rstrip("/")
+        if is_trial(self.root, self.name):
+            raise TaskBufferError(
+                f"revision {self.name}: a trial of a sweep, recorded by its parameters and summary alone; its runs are "
+                "in sweeps/<name>/trials/<number>/runs/"
+            )
         if not self._holds(short):
             without = f"; {self.not_here}" if self.lost else ""
             raise TaskBufferError(
@@ -148,6 +154,12 @@ def known_revisions(root: Path) -> list[str]:
     refs = _refs(root)
     names = [_experiment(ref) if ref.startswith(_EXPERIMENTS) else ref.split("/", 2)[2] for ref in refs]
     return sorted({*names, *(["HEAD"] if names else [])})
+
+
+def is_trial(root: Path, name: str) -> bool:
+    """Whether a revision records a trial of a sweep. What it holds besides is that of the commit which it varies."""
+    start = commit_of(name, root)
+    return start is not None and _git(root, "show", "-s", "--format=%ae", start) == [SWEEP_EMAIL]
 
 
 def commit_of(name: str, root: Path) -> str | None:
