@@ -54,7 +54,7 @@ def check(root: Path, config: Config) -> None:
     """Raise `ConfigError` where the project's dvc.yaml is not that of this configuration's arms and classes.
 
     `dvc exp run -S` writes params.yaml alone. DVC would then skip stages whose results depend on what it does not know
-    of. Files that code imports are not compared. A project without dvc.yaml passes.
+    of. Files that code imports are not compared, and what its user added is allowed. A project without dvc.yaml passes.
     """
     if not (root / NAME).is_file():
         return
@@ -79,10 +79,10 @@ def _stale(stage: Stage, config: Config, root: Path, there: Mapping[str, Any]) -
     there_are, wanted = found.get("foreach") or {}, _columns(stage, config)
     if arms := [name for name in {**wanted, **there_are} if there_are.get(name) != wanted.get(name)]:
         return f"arms: {', '.join(arms)}"
-    if body.get("params") != stage.params_for(config):
-        return "params"
-    if _without_code(deps) != _without_code(_given(stage, config, root)):
-        return "deps"
+    if lacking := {*stage.params_for(config)}.difference(map(str, body.get("params", ()))):
+        return f"without the params {', '.join(sorted(lacking))}"
+    if lacking := {*_without_code(_given(stage, config, root))}.difference(deps):
+        return f"without the deps {', '.join(sorted(lacking))}"
     return next((f"class: {name}" for name in _made(stage, config) if not _covered(name, deps)), "")
 
 

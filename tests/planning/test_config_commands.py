@@ -139,6 +139,19 @@ def test_code_that_dvc_yaml_does_not_name_yet_is_no_other_configuration(recorded
     assert run(recorded, "tasks") == 0
 
 
+def test_a_dependency_that_the_user_added_is_no_other_configuration(recorded):
+    text = (recorded / "dvc.yaml").read_text()
+    (recorded / "dvc.yaml").write_text(text.replace("    deps:\n", "    deps:\n    - mine/games.json\n", 1))
+    assert run(recorded, "tasks") == 0
+
+
+def test_what_dvc_would_not_compare_is_named(recorded, capsys):
+    text = (recorded / "dvc.yaml").read_text()
+    assert text.count("    - tasks\n") >= 1
+    (recorded / "dvc.yaml").write_text(text.replace("    - tasks\n", "", 1))
+    assert "tasks (without the params tasks)" in refused(recorded, capsys, "tasks")
+
+
 def test_a_stage_by_hand_and_a_project_without_a_pipeline_are_not_refused(recorded, monkeypatch):
     compose.write(recorded / "params.yaml", ["scale=smoke", "~arms.policy"], recorded)
     with monkeypatch.context() as by_hand:
