@@ -98,14 +98,12 @@ class SweepStudy:
         mark, known = self.folder / "study.id", self.study.user_attrs.get(FOLDER)
         own = read_text(mark) if mark.is_file() else None
         if known is None:
-            if (
-                own is not None or (self.folder / TRIALS).exists()
-            ):  # their numbers would be taken for this study's
+            if (self.folder / TRIALS).exists():  # their numbers would be taken for this study's
                 raise ConfigError(
                     f"study {self.name!r} in {where} is new, but {self.folder} holds the trials of another study; "
                     "remove it"
                 )
-            own = uuid.uuid4().hex
+            own = own or uuid.uuid4().hex  # of a start that was killed before it had a trial
             write_text(mark, own)
             self.study.set_user_attr(FOLDER, own)
         elif own != known:
