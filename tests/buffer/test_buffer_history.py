@@ -195,6 +195,34 @@ def write_no_rollout(here):
     edit_rollouts(here, lambda lines: ['{"proposal": 3}\n', *lines])
 
 
+def delay_event(here):
+    change_line(here, '"kind":"invalid"', '"iteration":1', '"iteration":2')
+
+
+def change_parents_accuracy(here):
+    """Of a rejected rewrite, which leaves nothing in a snapshot."""
+    change_line(here, '"kind":"rejected"', '"parent_accuracy":1.0', '"parent_accuracy":0.875')
+
+
+def forget_accuracy(here):
+    """As if every rollout of the rewrite had crashed."""
+    change_line(here, '"kind":"rejected"', '"accuracy":0.0', '"accuracy":null')
+
+
+def roll_out_what_nobody_proposed(here):
+    def edit(lines):
+        return [
+            line.replace('"proposal": false', '"proposal": true') if '"slot": 9' in line else line
+            for line in lines
+        ]
+
+    edit_rollouts(here, edit)
+
+
+def lose_a_file_of_rollouts(here):
+    (here / RUN / "rollouts/iter_0001.jsonl.gz").unlink()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -222,6 +250,23 @@ def write_no_rollout(here):
         ),
         (lose_rollouts, "slot 6, iteration 1, rejected event: no rollouts of task"),
         (roll_out_another_task, "slot 9: rollouts of task ffffffffffff, but the slot had"),
+        (delay_event, "slot 5, iteration 2, invalid event: there is no snapshot after iteration 2"),
+        (
+            change_parents_accuracy,
+            r"slot 6, iteration 1, rejected event: acc\(q\) = 0.875 of its parent was measured in no iteration",
+        ),
+        (
+            forget_accuracy,
+            r"slot 6, iteration 1, rejected event: 0 of 8 rollouts solved task \w{12}, the event says None",
+        ),
+        (
+            roll_out_what_nobody_proposed,
+            r"slot 9: rollouts of the rewrite \w{12}, and no event decides on it",
+        ),
+        (
+            lose_a_file_of_rollouts,
+            "slot 0, iteration 0, proposed event: that iteration has no rollouts",
+        ),
         (break_rollouts, "iter_0002.jsonl.gz: cannot be read"),
         (write_no_rollout, "iter_0002.jsonl.gz, line 1: not the record of a rollout"),
     ],

@@ -101,6 +101,18 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
             "rollout.max_tokens = 4096: must be below model.embedded.positions = 4096",
         ),
         ({"engine__context": 16}, "rollout.max_tokens = 16: must be below engine.context = 16"),
+        (
+            {"learn__importance": "recomputed", "learn__importance_mask": [1.5, 5.0]},
+            "importance_mask = [1.5, 5]: a number below 1 and one above 1 are needed",
+        ),
+        (
+            {"learn__importance": "recomputed", "learn__importance_mask": [0.2, 0.9]},
+            "importance_mask = [0.2, 0.9]: a number below 1 and one above 1 are needed",
+        ),
+        (
+            {"learn__importance_mask": [0.5, 5.0]},
+            "importance_mask = [0.5, 5]: there are ratios only with importance = recomputed, and it is recorded",
+        ),
     ],
 )
 def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):

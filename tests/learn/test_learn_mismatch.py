@@ -8,10 +8,11 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from learn_cases import FAST
+from learn_cases import FAST, dialogue, lesson, row_logprobs
 from trainer_cases import Stage, furthest, quiet
 
 from rlanything.learn.mismatch import correction, mismatch
+from rlanything.learn.packing import policy_rows
 
 RECOMPUTED = FAST.model_copy(update={"importance": "recomputed"})
 DRIFT = st.lists(st.floats(-5, 5), min_size=1, max_size=50)
@@ -87,3 +88,21 @@ def test_a_step_in_which_every_token_is_masked_moves_nothing():
     stage.fit(1)
     assert stage.totals[0]["policy/grad_norm"] == [0.0]
     assert furthest(before, stage.weights()) == 0.0
+
+
+def test_without_a_reference_model_the_divergence_is_from_the_trainers_log_probs_and_not_from_the_samplers():
+    """The sampler recorded -1 for each token, far from what the trainer computes."""
+    stage = Stage(RECOMPUTED)
+    stage.module._trainer = quiet(max_epochs=1)
+    rows = policy_rows(lesson(dialogue(0)), "step")
+    assert {x for row in rows for x in (*row.old, *row.reference)} == {-1.0}
+    stage.module.prepare("policy", rows)
+    for row in rows:
+        assert row.reference == row.old == pytest.approx(row_logprobs(stage.policy, [row]).tolist(), abs=1e-5)
+
+
+def test_ratios_that_are_the_bounds_are_neither_cut_nor_masked():
+    ratios = torch.tensor([0.5, 2.0], dtype=torch.float64)
+    assert correction(ratios, 2.0, (0.5, 2.0)).tolist() == [0.5, 2.0]
+    found = mismatch([0.0], 1.0, (1.0, 1.0))
+    assert (found["ratio_capped"], found["ratio_masked"]) == (0.0, 0.0)

@@ -7,7 +7,19 @@ from datetime import timedelta
 
 import pytest
 import torch
-from learn_cases import FAST, SLOW, dialogue, judged, largest, lesson, qwen2, row_logprobs, step, verdicts
+from learn_cases import (
+    END,
+    FAST,
+    SLOW,
+    dialogue,
+    judged,
+    largest,
+    lesson,
+    qwen2,
+    row_logprobs,
+    step,
+    verdicts,
+)
 from trainer_cases import Stage, furthest, quiet
 
 from rlanything.config import LearnConfig, OptimizerConfig, TrainConfig
@@ -185,6 +197,17 @@ def test_minibatches_are_as_many_and_weighed_as_the_configuration_says(loss_weig
         found = [[r.weight for group in getattr(b, name) for r in group] for b in batches]
         wanted = [[r.weight for r in part] for part in minibatches(units, 3, 0, 0, name)]
         assert [sorted(part) for part in found] == [sorted(part) for part in wanted]
+
+
+def test_a_judged_trajectory_is_cut_to_the_tokens_of_a_micro_batch():
+    voted, most = [verdicts(judged(s, steps=5)) for s in range(4)], 40
+    module = JointModule(with_(micro_batch_tokens=most, updates=2), qwen2(1), qwen2(2))
+    module._trainer = quiet(max_epochs=1)
+    batches, metrics = make_batches(module, [], voted, 0, 0)
+    rows = [row for batch in batches for group in batch.reward for row in group]
+    assert all(len(reward_rows(one, "step")[0].ids) > most for one in voted)
+    assert all(len(row.ids) <= most or row.target.count(END) == 1 for row in rows)
+    assert metrics["reward/rows"] == len(rows) > len(voted)
 
 
 def test_a_minibatch_with_nothing_for_a_model_leaves_it_alone():

@@ -128,6 +128,16 @@ def test_weights_let_tokens_steps_or_trajectories_count_the_same(kind, expected)
     assert row.weight == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("step", [0.5, 0.5, 1.0]), ("trajectory", [1 / 3] * 3), ("token", [1.0] * 3)]
+)
+def test_tokens_that_were_forced_take_no_part_of_the_weight(kind, expected):
+    first = step((5,), (7, 8, END), allowed=((7, 9), (8,), (END, 4)))
+    second = step((5, 7, 8, END, 6), (8, END), allowed=((8, 9), (END,)))
+    (row,) = policy_rows(lesson([first, second]), kind)
+    assert row.weight == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_logprobs_of_every_vote_in_a_tree_equal_those_of_the_vote_read_alone(model, seed):
     judgements = judged(seed, steps=4)
@@ -234,7 +244,8 @@ def test_every_vote_weighs_as_much_as_its_step_unless_tokens_count_the_same():
     scored = verdicts(judgements)
     heavy = type(scored)(scored.questions, scored.advantages, (2.0, 0.5))
     lengths = [len(v.response_ids) for j in judgements for v in j.votes]
-    assert sum(reward_rows(heavy, "step")[0].weight) == pytest.approx(3 * 2.0 + 3 * 0.5)
+    for kind in ("step", "trajectory"):
+        assert sum(reward_rows(heavy, kind)[0].weight) == pytest.approx(3 * 2.0 + 3 * 0.5)
     weights = reward_rows(heavy, "token")[0].weight
     assert weights == [w for k, n in enumerate(lengths) for w in [2.0 if k < 3 else 0.5] * n]
 

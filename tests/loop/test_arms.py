@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import World, read, task
+from scripted import World, read, task, voting
 
 from rlanything.config import ArmConfig
 from rlanything.loop.batch import LoopState, next_slots, slot_order
@@ -84,17 +84,26 @@ def test_mixed_advantages_are_those_of_the_steps_where_outcomes_differ(wins, len
     assert found["mixed"] == cut
 
 
+def lean(world: World) -> None:
+    """Two of three votes are good on the steps of even rollouts, and one on those of odd ones."""
+    kinds = voting(("good", "good", "bad")), voting(("good", "bad", "bad"))
+    world.reward.engine.script = lambda request: kinds[int(request.group.split("/")[2]) % 2](request)
+
+
 @pytest.mark.parametrize("own", [0.0, 0.25, 4.0])
 def test_an_arm_s_own_vote_weight_is_that_of_its_policy_alone(own):
-    votes, signals = ("good", "bad", "bad"), {"lambda": 1.0}
-    arm = ArmConfig(**TRAINED, vote_weight=own)
+    """Were the votes on all rollouts the same, no weight would change an advantage: they would cancel out."""
+    plain = ArmConfig(**TRAINED)
     worlds = [
-        World({0: 2}, votes=votes, arm=arm, **signals),
-        World({0: 2}, votes=votes, arm=ArmConfig(**TRAINED), **{"lambda": own, "reward_lambda": 1.0}),
+        World({0: 1}, arm=ArmConfig(**TRAINED, vote_weight=own), **{"lambda": 1.0}),
+        World({0: 1}, arm=plain, **{"lambda": own, "reward_lambda": 1.0}),
+        World({0: 1}, arm=plain, **{"lambda": 1.0}),
     ]
+    for world in worlds:
+        lean(world)
     found = [world.loop.collect(world.start(task(0))) for world in worlds]
-    assert found[0].policy == found[1].policy
-    assert found[0].reward == found[1].reward != ()
+    assert found[0].policy == found[1].policy != found[2].policy
+    assert found[0].reward == found[1].reward == found[2].reward != ()
 
 
 @pytest.mark.parametrize("wins", [0, 2, 4])
@@ -187,6 +196,26 @@ def test_pending_rewrites_are_rolled_out_once_and_take_no_place_in_the_batch():
     assert [g.slot for g in result.groups if g.proposal is None].count(pending.slot) == 0
     assert result.state.buffer.head(pending.slot) == task(9)
     assert {x.trajectory.task_id for x in result.policy} == {task(9).task_id}
+
+
+def test_neither_a_rewrite_nor_the_task_beside_it_takes_a_place_in_the_batch():
+    """Paired: the slot's task is rolled out beside its rewrite, and both have spread."""
+    wins = {0: 0, 1: 0, 2: 0, 3: 0, 9: 2}
+    world = World(
+        wins,
+        arm=ArmConfig(step_votes=True, train_reward=True, adapt=True, max_batches=2),
+        adapter=lambda request: "level 9" if "level 0" in read(request.prompt_ids) else "?",
+        rollout={"tasks": 1},
+        adaptation={"acceptance": "paired"},
+    )
+    slots = order(4)
+    state = world.start(*(task(0 if k == slots[0] else k or 1) for k in range(4)))
+    state = world.loop.collect(state).state
+    assert [proposal.slot for proposal in state.pending] == slots[:1]
+    wins[0] = 1
+    groups = world.loop.collect(state).groups
+    assert {g.slot for g in groups if g.has_spread} == {slots[0]}
+    assert [g.slot for g in groups if g.slot != slots[0]] == slots[2:]
 
 
 def test_dynamic_sampling_is_a_function_of_the_state_and_goes_on_from_what_is_stored():

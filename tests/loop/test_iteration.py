@@ -178,6 +178,19 @@ def test_reward_rows_of_successes_and_failures_weigh_the_same_when_balanced():
         ]
 
 
+def test_unanimous_steps_have_no_part_in_the_balance():
+    world = World({0: 1}, reward_balance="outcome")
+    mixed = world.reward.engine.script
+
+    def script(request: Request) -> str:
+        return "good" if read(request.prompt_ids).count("was done") == 1 else mixed(request)
+
+    world.reward.engine.script = script
+    lessons = world.loop.collect(world.start(task(0))).reward
+    assert [len(x.questions) for x in lessons] == [1] * 4
+    assert [x.weights for x in lessons] == [pytest.approx((w,)) for w in (2.0, *[2 / 3] * 3)]
+
+
 def test_the_reward_advantages_say_which_verdict_agreed_with_the_outcome():
     world = World({0: 2})
     lessons = world.loop.collect(world.start(task(0))).reward
@@ -266,6 +279,19 @@ def test_paired_acceptance_compares_with_the_parent_as_it_is_now():
         wins[1] = now
         (event,) = world.loop.collect(state).events
         assert (event.kind, event.parent_accuracy) == (expected, now / 4)
+
+
+def test_paired_acceptance_compares_each_rewrite_with_the_parent_of_its_own_slot():
+    wins = {1: 0, 2: 0, 8: 2, 9: 2}
+    world = World(
+        wins,
+        adapter=lambda request: "level 8" if "level 1" in read(request.prompt_ids) else "level 9",
+        adaptation={"acceptance": "paired"},
+    )
+    state = world.loop.collect(world.start(task(1), task(2))).state
+    wins[2] = 3
+    decided = {event.slot: (event.kind, event.parent_accuracy) for event in world.loop.collect(state).events}
+    assert decided == {0: (EventKind.ACCEPTED, 0.0), 1: (EventKind.REJECTED, 0.75)}
 
 
 def test_paired_acceptance_refuses_what_it_cannot_compare(monkeypatch):

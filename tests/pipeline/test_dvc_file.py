@@ -10,8 +10,11 @@ from pipeline_cases import ARMS, ROOT, TRAINED, dvc, pipeline
 
 from rlanything.cli import build_parser
 from rlanything.config import load, parse
+from rlanything.config.evaluation import EvaluateConfig
 from rlanything.planning import dvcfile
 from rlanything.planning.compose import compose
+from rlanything.runs.fingerprint import run_config
+from rlanything.runs.provenance import flat
 from rlanything.stages.declared import STAGES
 from rlanything.stages.dependencies import trained
 from rlanything.stages.stage import Stage
@@ -95,6 +98,28 @@ def test_what_an_arm_depends_on_follows_its_switches(arm):
     )
     assert evaluate["policy"] == f"runs/{arm}"
     assert evaluate["reward"] == (f"runs/{arm}" if switches.train_reward else "models/reward")
+
+
+ELSEWHERE = ("model.embedded.", "model.adapter.", "model.prompts", "model.images.", "panels.")
+"""Values whose effect lies in files that a training depends on, or that a run without pictures does not have."""
+
+
+def test_a_training_depends_on_every_value_that_decides_its_run():
+    columns, stage = trained(CONFIG)["full"], BY_NAME["train"]
+    named = [param.replace("${key}", "full") for param in stage.params_for(CONFIG)]
+    for column, value in columns.items():
+        named = [param.replace(f"${{item.{column}}}", value) for param in named]
+    decides = [key for key in flat(run_config(CONFIG, "full")) if not key.startswith(ELSEWHERE)]
+    assert "learn.importance_cap" in decides
+    assert [key for key in decides if not any(f"{key}.".startswith(f"{name}.") for name in named)] == []
+
+
+def test_a_measurement_depends_on_every_value_of_its_section_that_is_of_no_other_stage():
+    others = {"every", "curve_tasks", "curve_rollouts", "reward_rollouts"}
+    stage, named = BY_NAME["evaluate"], set()
+    for columns in stage.arms(CONFIG).values():
+        named |= {*stage.params_for(CONFIG), *columns.values()}
+    assert {f"evaluate.{key}" for key in EvaluateConfig.model_fields if key not in others} <= named
 
 
 @pytest.mark.parametrize("option", sorted(path.stem for path in (ROOT / "experiments/env").glob("*.yaml")))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replay_cases import RUN, copied, edit, problem
 
-from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
+from rlanything.buffer import TaskBuffer, read_snapshot, snapshot_path, write_snapshot
 from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.views import commands
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.repro import provenance_page, replay_report
 from rlanything.repro.replay_report import ReplayReport
+from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.repro.whatif import Pairs
 from rlanything.runs.folder import RunFolder
 
@@ -50,6 +53,55 @@ def test_a_deep_verification_finds_what_a_careful_forger_did(root, capsys, key, 
     forged(root, key, value)
     assert main(verify) == 1
     capsys.readouterr()
+
+
+def rewrite_events(root: Path, change: Callable[[list[str]], list[str]]) -> None:
+    """Other events, with every link and head of the chain made to fit."""
+    path = root / RUN / "buffer" / "events.jsonl"
+    header, *lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([header, *change(lines)]))
+    rechained(path.parent)
+
+
+def test_an_event_more_than_an_iteration_made_is_named(root):
+    """A rewrite that is refused twice changes no snapshot and no other number."""
+    rewrite_events(root, lambda lines: [*lines, lines[-1]])
+    made = sum(event.iteration == 1 for event in StoredRun(root / RUN).buffers.events) - 1
+    assert problem(root) == f"iteration 1: {made + 1} events are stored, {made} replayed"
+
+
+def test_a_request_that_the_run_does_not_have_is_named(root):
+    def without_one(lines: list[str]) -> list[str]:
+        place = next(k for k, line in enumerate(lines) if json.loads(line)["kind"] in ("proposed", "invalid"))
+        return [*lines[:place], *lines[place + 1 :]]
+
+    rewrite_events(root, without_one)
+    assert problem(root).startswith("iteration 0, slot ")
+    assert problem(root).endswith("; the run did not ask for it")
+
+
+@pytest.mark.parametrize("key", ["trains", "proposal"])
+def test_an_episode_that_trains_or_is_of_a_rewrite_as_it_was_not_is_named(root, key):
+    """The last one: all of them are compared."""
+    last = StoredIteration(StoredRun(root / RUN), 0).episodes[-1].episode.trajectory
+
+    def change(record: dict[str, Any]) -> bool:
+        found = record["trajectory"]["slot"], record["trajectory"]["rollout"]
+        record[key] ^= found == (last.slot, last.rollout)
+        return found == (last.slot, last.rollout)
+
+    edit(root, 0, change)
+    assert f"slot {last.slot}, rollout {last.rollout}: {key} is " in problem(root)
+
+
+def test_a_snapshot_that_does_not_follow_from_its_events_is_named(root):
+    folder = root / RUN / "buffer"
+    start, after = (read_snapshot(snapshot_path(folder, number)) for number in (0, 1))
+    first, *others = after.lineages
+    other = TaskBuffer((replace(first, tried=first.tried | {"0" * 64}), *others))
+    write_snapshot(other, snapshot_path(folder, 1), start, events="0" * 64)
+    rechained(folder)
+    assert problem(root) == f"iteration 0: the buffer is {other.digest[:12]}, replayed {after.digest[:12]}"
 
 
 def test_a_changed_advantage_is_named_down_to_the_step(root):

@@ -13,6 +13,7 @@ from rlanything.config import JudgeSource
 from rlanything.core.types import Status, Step, Task, Trajectory
 from rlanything.rewards.oracle import Errors
 from rlanything.rewards.step_votes.oracle import OracleVotes
+from rlanything.rewards.unit_tests.oracle import OracleTests
 
 shares = st.floats(0, 1)
 TASK = Task("game", "win", {})
@@ -88,6 +89,61 @@ def test_systematic_errors_are_those_of_the_question_and_independent_ones_those_
     ]
     same = [verdicts(together, [first], seed)[0][0] for seed in seeds]
     assert other != same
+
+
+def test_a_systematic_error_is_that_of_what_was_seen_before_what_was_done_and_what_was_seen_then():
+    def wrong(trajectory: Trajectory, number: int = 0) -> list[bool]:
+        good = trajectory.steps[number].action == "win"
+        found = [verdicts(oracle(0.5, 1.0), [trajectory], seed)[0][number][0] for seed in range(40)]
+        return [(verdict == 1) != good for verdict in found]
+
+    first = episode("win", "lose")
+    step, after = first.steps
+    before = replace(first, first_observation="elsewhere")
+    action = replace(first, steps=(replace(step, action="wait"), after))
+    result = replace(first, steps=(replace(step, observation="nothing happened"), after))
+    assert all(wrong(other) != wrong(first) for other in (before, action, result))
+    assert wrong(before, 1) == wrong(action, 1) == wrong(first, 1) != wrong(result, 1)
+
+
+def test_an_independent_error_is_that_of_one_vote_on_one_step_of_one_task_in_one_iteration():
+    def drawn(task: Task = TASK, iteration: int = 0) -> list[list[list[int]]]:
+        judged = replace(episode("win", "win"), task_id=task.task_id)
+        made = [
+            OracleVotes(Labels(), oracle(0.5), 3).judge([judged], seed, iteration, tasks={task.task_id: task})
+            for seed in range(40)
+        ]
+        return [[[vote.verdict for vote in j.votes] for j in one] for (one,) in made]
+
+    found = drawn()
+    assert any(len(set(votes)) > 1 for steps in found for votes in steps)
+    assert any(one != two for one, two in found)
+    assert found != drawn(iteration=1)
+    assert found != drawn(Task("game", "win again", {}))
+
+
+class Writer:
+    """A teacher whose tests say how they were drawn."""
+
+    def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
+        return f"{seed} {noise}"
+
+
+@pytest.mark.parametrize("systematic", [0.0, 1.0])
+def test_a_written_test_is_drawn_anew_and_a_systematic_error_is_that_of_its_task(systematic):
+    def written(seed: int, iteration: int = 0) -> tuple[list[str], list[str]]:
+        judge = oracle(0.5, systematic)
+        tests = OracleTests(Writer(), judge, 3)._write(TASK, Errors(judge, seed), iteration)
+        drawn, wrong = zip(*(test.split() for test in tests), strict=True)
+        return list(drawn), list(wrong)
+
+    found, later = ([written(seed, k) for seed in range(40)] for k in (0, 1))
+    for (drawn, _), (again, _) in zip(found, later, strict=True):
+        assert len({*drawn, *again}) == 6
+    errors, others = ([wrong for _, wrong in some] for some in (found, later))
+    assert {x for wrong in errors for x in wrong} == {"0.0", "1.0"}
+    assert any(len(set(wrong)) > 1 for wrong in errors) == (systematic == 0.0)
+    assert (errors == others) == (systematic == 1.0)
 
 
 @given(shares, shares, st.integers(0, 1 << 40), st.permutations(range(4)))

@@ -172,3 +172,23 @@ def test_a_checkpoint_that_cannot_be_trained_is_refused_when_it_is_loaded_to_lea
         with pytest.raises(ConfigError, match=said):
             networks.learning(source, name, lambda *_: None)
         assert networks.still(source, name).network.config.sliding_window == 4096
+
+
+def test_each_model_of_a_run_has_the_format_of_its_own_precision_and_of_its_role(data, saved):
+    """What trains stays in float32: bfloat16 would round its updates away."""
+    reward = {**data["learn"]["reward"], "precision": "32-true"}
+    train = {**data["train"], "precision": "bf16-mixed"}
+    config = parse({**data, "learn": {**data["learn"], "reward": reward}, "train": train})
+    source, root = Checkpoint(path=str(saved)), saved.parent
+    with ExitStack() as engines:
+        networks = Networks(config, root, 0, engines)
+        learning = {n: networks.learning(source, n, lambda *_: None).network for n in ("policy", "reward")}
+        still = {n: networks.frozen(source, n)[0] for n in ("policy", "reward", "adapter")}
+        measured = {}
+        for name in ("policy", "reward"):
+            measured[name], chat = build.measured(config, name, source, root)
+            engines.enter_context(chat)
+        assert {n: model.dtype for n, model in learning.items()} == dict.fromkeys(learning, torch.float32)
+        formats = {"policy": torch.bfloat16, "reward": torch.float32, "adapter": torch.bfloat16}
+        assert {n: model.dtype for n, model in still.items()} == formats
+        assert {n: model.dtype for n, model in measured.items()} == {n: formats[n] for n in measured}

@@ -85,6 +85,8 @@ def test_roles_with_the_same_checkpoint_hold_its_weights_once(root):
         assert storages(made.reward.whole, *references, adapter) == base
         assert storages(policy) & storages(reward) == base
         assert len(storages(policy, reward)) == len(base) + 2 * 2 * 14  # models, factors, matrices
+        first = [[x for n, x in model.named_parameters() if ".lora_A." in n] for model in (policy, reward)]
+        assert not any(map(torch.equal, *first)), "each model has first values of its own"
         sizes = [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in (policy, reward)]
         assert sizes[0] == sizes[1] < 0.2 * sum(p.numel() for p in made.policy.whole.parameters())
 

@@ -226,16 +226,20 @@ def test_a_finished_run_is_not_exported_again(folder):
 
 
 def test_the_accepted_tasks_of_a_run_are_found_in_what_it_exports_each_once(tmp_path):
-    """Two iterations, and the epoch after them. Two slots have accepted one task, one of them long ago."""
+    """Two iterations, and the epoch after them. Two slots have accepted one task, one of them long ago.
+
+    A task that was replaced since is among them.
+    """
     iterations, run = 2, RunFolder(tmp_path / "run")
     run.recover(pytest.fail)
     old, second, *others = buffer().lineages
     new = Version(1, Task("game", "do another thing", {}), iterations, 0.0, 0.5, Direction.EASIER)
-    first, last = replace(new, iteration=0), replace(new, number=2, task=Task("game", "do a third thing", {}))
+    first = replace(new, iteration=0)
+    between, last = (replace(new, number=n, task=Task("game", f"do thing {n}", {})) for n in (2, 3))
     grown = TaskBuffer(
         (
             Lineage(old.slot, (*old.versions, new)),
-            Lineage(second.slot, (*second.versions, first, last)),
+            Lineage(second.slot, (*second.versions, first, between, last)),
             *others,
         )
     )
@@ -248,4 +252,4 @@ def test_the_accepted_tasks_of_a_run_are_found_in_what_it_exports_each_once(tmp_
     for k in range(iterations + 1):
         run.publish(k, lambda path, k=k: write(path, k))
     run.export(buffer(), lambda path: None)
-    assert accepted_tasks(run.finished, iterations) == [new.task, last.task]
+    assert accepted_tasks(run.finished, iterations) == [new.task, between.task, last.task]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from scripted import rollout_worker, task, winning
 from stage_cases import small
 
 from rlanything.config import parse
@@ -129,6 +131,19 @@ def test_a_temperature_at_which_everything_crashes_is_not_the_best(root, monkeyp
     monkeypatch.setattr(cooling, "try_temperature", lambda *call: float("nan"))
     with pytest.raises(MachineError, match="crashed"):
         cooling.measure_cooled(config, root, config.model.policy)
+
+
+@pytest.mark.parametrize(("longest", "share"), [(3, 1.0), (2, 0.0)])
+def test_a_temperature_is_tried_at_it_and_with_the_longest_episodes_of_a_measurement(
+    tmp_path, monkeypatch, longest, share
+):
+    worker = rollout_worker(winning({0: 2}))
+    monkeypatch.setattr(cooling, "_worker", lambda *_: nullcontext(worker))
+    config = small(*TRIED, "evaluate.temperature=0.9", f"evaluate.max_steps={longest}", "rollout.max_steps=9")
+    tasks = [task(0, steps=3).to_json()]
+    found = cooling.try_temperature(config.model_dump(by_alias=True), tmp_path, {}, 0.5, tasks, 2)
+    assert found == share
+    assert {request.temperature for request in worker.policy.engine.asked} == {0.5}
 
 
 def test_without_the_section_it_is_refused_and_no_stage(root):

@@ -11,6 +11,7 @@ import pytest
 
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Observation, StepResult, Task
 from rlanything.files.images import ImageStore
 from rlanything.files.records import read_lines
 from rlanything.loop.chat_model import ChatModel
@@ -19,7 +20,7 @@ from rlanything.planning import check, dvcfile
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
-from rlanything.stages import evaluate, label
+from rlanything.stages import evaluate, label, solving
 from rlanything.stages.declared import STAGES
 from rlanything.stages.solving import solve
 
@@ -153,6 +154,42 @@ def test_a_checkpoint_tries_every_task_as_often_as_it_is_told(root):
     tasks = read_tasks(Layout(root).tasks("in_domain"))
     found = solve(config, root, build.family(config), tasks, 1)
     assert [len(tries) for tries in found.values()] == [3] * len(tasks)
+
+
+def test_a_checkpoint_tries_as_long_as_a_policy_is_measured(root, monkeypatch):
+    config = configured(solver={"path": "models/policy"}, solver_tries=2, max_steps=3)
+    assert config.rollout.max_steps > 3
+    play, played = solving.play_panel, []
+    monkeypatch.setattr(solving, "play_panel", lambda *given: played.extend(play(*given)) or played)
+    solve(config, root, build.family(config), read_tasks(Layout(root).tasks("in_domain")), 1)
+    assert max(len(trajectory.steps) for trajectory in played) == 3
+
+
+def test_each_try_of_the_expert_has_a_seed_of_its_own(root, monkeypatch):
+    config, seeds = configured(solver_tries=3), []
+    family, (task, *_) = build.family(config), read_tasks(Layout(root).tasks("in_domain"))
+    monkeypatch.setattr(family, "demonstrate", lambda _task, seed, _noise: seeds.append(seed) or [])
+    assert solve(config, root, family, [task], 1) == {task.task_id: [0, 0, 0]}
+    assert len(set(seeds)) == 3
+
+
+class Lost:
+    """An environment whose episode is over after one command, without success."""
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        return Observation("Go on.")
+
+    def step(self, action: str) -> StepResult:
+        return StepResult(Observation("That was all."), done=True, success=False)
+
+    def close(self) -> None: ...
+
+
+def test_an_expert_whose_episode_ends_without_success_has_solved_nothing(root, monkeypatch):
+    config = configured(solver_tries=2)
+    family, (task, *_) = build.family(config), read_tasks(Layout(root).tasks("in_domain"))
+    monkeypatch.setattr(family, "environment", Lost)
+    assert solve(config, root, family, [task], 1) == {task.task_id: [0, 0]}
 
 
 @pytest.mark.parametrize("key", ["solver", "reward_policy"])

@@ -13,7 +13,8 @@ from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
-from rlanything.stages import declared, tasks
+from rlanything.stages import declared, report, tasks
+from rlanything.workspaces import trial
 from rlanything.workspaces import unchanged as module
 from rlanything.workspaces.unchanged import unchanged
 
@@ -76,6 +77,22 @@ def test_code_and_prompts_that_change_meanwhile_are_named(project, monkeypatch, 
 
 @pytest.mark.parametrize(
     ("stage", "arm", "prompt"),
+    [("bootstrap", "", "critic"), ("train", "full", "adapter"), ("train", "outcome", "judge")],
+)
+def test_each_prompt_that_the_stage_depends_on_is_named(project, stage, arm, prompt):
+    (project / "experiments").unlink()
+    shutil.copytree(ROOT / "experiments", project / "experiments")
+    params = project / "params.yaml"
+    config = load(params)
+    around = unchanged(STAGES[stage], config, project, arm, params)
+    around.__enter__()
+    (project / config.model.prompts / f"{prompt}.txt").write_text("another\n")
+    with pytest.raises(ConfigError, match=rf"changed while {stage} ran: \S+/{prompt}\.txt: \w+ -> "):
+        around.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("stage", "arm", "prompt"),
     [
         ("tasks", "", "judge"),
         ("report", "", "judge"),
@@ -105,3 +122,15 @@ def test_the_command_of_a_stage_fails_and_says_so(project, monkeypatch, capsys):
     monkeypatch.undo()
     assert run(project, "tasks") == 0
     assert read_mapping(project / "params.yaml")["tasks"]["train"] == 4
+
+
+def test_the_command_of_a_trial_does_too(project, monkeypatch, capsys):
+    words = [*TINY, "signals.lambda=0.5"]
+    found = trial.prepare(project, project / "params.yaml", words)
+    (found.root / "evaluation").mkdir()
+    (found.root / "evaluation" / "base.json").write_text("{}")
+    monkeypatch.setattr(
+        report, "write_report", lambda config, root: rewrite(root / "params.yaml", "signals.lambda=0.25")
+    )
+    assert run(project, "report", *words) == 2
+    assert "changed while report ran: signals.lambda: 0.5 -> 0.25" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -143,6 +144,34 @@ def test_what_is_saved_is_restored(taken):
     assert other.take() == (None if taken else made.loop.roll_out(state))
 
 
+def test_open_rewrites_and_slots_on_trial_are_restored():
+    """Otherwise a run that goes on would choose a slot again whose rewrite was tried in its last iteration."""
+    levels = iter(range(7, 90))
+    wins = {0: 4, 1: 0, 2: 4, 3: 0, **dict.fromkeys(range(7, 90), 4)}
+    made = World(wins, adapter=lambda _: f"level {next(levels)}", staleness=1)
+    state = made.start(*(task(k) for k in range(4)))
+    while not (state.tested and state.later):
+        made.policy.sync(state.iteration)
+        state = made.loop.collect(state).state
+    ahead, known = Ahead(), replace(state, later=(), tested=())
+    assert known != state
+    assert ahead.restore(Ahead().saved(state), known, made.loop.batches) == state
+
+
+@pytest.mark.parametrize(("iteration", "begun"), [(7, True), (8, False)])
+def test_nothing_is_sampled_for_the_last_iteration_which_only_measures(iteration, begun):
+    made, state = started()
+    made.policy.engine.ensure_started = lambda: None
+    with Ahead() as ahead:
+        parts = SimpleNamespace(loop=made.loop, policy=SimpleNamespace(chat=made.policy))
+        state = replace(state, iteration=iteration)
+        made.policy.sync(iteration)
+        run = SimpleNamespace(parts=parts, state=state, config=made.loop.config, ahead=ahead)
+        assert run.config.train.iterations == 9
+        SeedRun._judged(run)
+        assert (ahead.take() is not None) is begun
+
+
 @pytest.mark.parametrize("restored", [False, True])
 def test_the_policys_weights_are_taken_in_this_thread_before_another_one_samples(restored):
     """Later they are trained. A run that goes on has the batch of its first iteration, so nothing was sampled yet."""
@@ -167,3 +196,13 @@ def test_the_policys_weights_are_taken_in_this_thread_before_another_one_samples
     assert ("ahead", "generate") in seen[start:]
     assert ("ahead", "generate") not in seen[:start]
     assert restored == (start == 0)
+
+
+@pytest.mark.parametrize(("staleness", "held"), [(0, set()), (1, {"own", "next"})])
+def test_the_pictures_of_a_batch_and_of_the_one_after_it_are_held(staleness, held):
+    """The checkpoint of the iteration before holds the batch itself: it is needed if this iteration is damaged."""
+    own, following = (SimpleNamespace(images=[name]) for name in ("own", "next"))
+    config = SimpleNamespace(train=SimpleNamespace(staleness=staleness))
+    run = SimpleNamespace(config=config, ahead=SimpleNamespace(trajectories=[following]))
+    result = SimpleNamespace(groups=[SimpleNamespace(trajectories=[own])])
+    assert SeedRun._held(run, result) == held
