@@ -46,8 +46,9 @@ def unchanged(stage: Stage, config: Config, root: Path, arm: str, params: Path) 
 
 def _prompts(stage: Stage, config: Config, root: Path, arm: str) -> dict[str, Path]:
     """The files of prompts that the stage depends on."""
-    folder, deps = config.model.prompts, _filled(stage, config, arm, stage.deps(config))
-    named = [root / dep for dep in deps if dep == folder or dep.startswith(f"{folder}/")]
+    deps = _filled(stage, config, arm, stage.deps(config))
+    folders = {config.model.prompts, *(one.prompts for one in config.evaluate.samplers if one.prompts)}
+    named = [root / dep for dep in deps if any(dep == of or dep.startswith(f"{of}/") for of in folders)]
     files = [path for place in named for path in ([place] if place.is_file() else files_in(place))]
     return {path.relative_to(root).as_posix(): path for path in files}
 

@@ -98,11 +98,12 @@ def test_different_checkpoints_share_nothing(root):
         assert not storages(made.policy.network) & storages(made.reward.network)
 
 
-def test_the_reference_is_the_model_as_it_was_before_lora(root):
+@pytest.mark.parametrize("name", ["policy", "reward"])
+def test_the_reference_is_the_model_as_it_was_before_lora(root, name):
     with ExitStack() as engines:
         made = parts(root, engines)
-        known, _ = checkpoint.load(root / "models" / "policy")
-        reference = made.module._references["policy"]
+        known, _ = checkpoint.load(root / "models" / name)
+        reference = made.module._references[name]
         assert reference is not None
         found = reference.state_dict()
         assert all(torch.equal(found[name], value) for name, value in known.state_dict().items())

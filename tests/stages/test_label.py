@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import golden_cases as golden
@@ -171,6 +172,42 @@ def test_each_try_of_the_expert_has_a_seed_of_its_own(root, monkeypatch):
     monkeypatch.setattr(family, "demonstrate", lambda _task, seed, _noise: seeds.append(seed) or [])
     assert solve(config, root, family, [task], 1) == {task.task_id: [0, 0, 0]}
     assert len(set(seeds)) == 3
+
+
+def test_the_tasks_to_be_solved_are_those_of_the_run_that_is_measured(root, monkeypatch):
+    config = configured()
+    monkeypatch.setattr(evaluate, "pair_of", lambda *_: (config.model.policy, None))
+    monkeypatch.setattr(evaluate, "_accepted", lambda *_: 1)
+    monkeypatch.setattr(solving, "accepted_tasks", lambda run, iterations: [run, iterations])
+    monkeypatch.setattr(solving, "solve", lambda _config, _root, _family, tasks, _seed: tasks)
+    found = evaluate._results(config, root, "full", 1)
+    assert found["solvable"] == [Layout(root).run("full", 1), config.train.iterations]
+
+
+def test_a_solver_that_changes_while_it_tries_is_named(root, monkeypatch):
+    shutil.copytree(root / "models" / "policy", root / "stronger")
+
+    def changed(*_: object) -> dict[str, object]:
+        file = root / "stronger" / "config.json"
+        file.write_text(file.read_text() + " ")
+        return {}
+
+    monkeypatch.setattr(evaluate, "_measure", changed)
+    with pytest.raises(ConfigError, match="stronger: it changed while it was in use"):
+        evaluate.evaluate_arm(configured(solver={"path": "stronger"}), root, "base")
+
+
+def test_a_measurement_asks_for_its_own_number_of_votes(root, monkeypatch):
+    config, asked, generate = configured(votes=5), Counter(), ChatModel.generate
+    assert config.judge.m != 5
+
+    def watched(self, requests):
+        asked.update((r.group, r.prompt_ids) for r in requests if r.group)
+        return generate(self, requests)
+
+    monkeypatch.setattr(ChatModel, "generate", watched)
+    measured(config, root)
+    assert set(asked.values()) == {5}
 
 
 class Lost:

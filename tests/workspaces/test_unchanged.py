@@ -91,6 +91,17 @@ def test_each_prompt_that_the_stage_depends_on_is_named(project, stage, arm, pro
         around.__exit__(None, None, None)
 
 
+def test_prompts_of_the_solver_s_own_are_named(project):
+    shutil.copytree(ROOT / "experiments" / "prompts" / "embedded", project / "own")
+    params = project / "params.yaml"
+    compose.write(params, ["scale=smoke", "+evaluate.solver={path: models/policy, prompts: own}"], project)
+    around = unchanged(STAGES["evaluate"], load(params), project, "full", params)
+    around.__enter__()
+    (project / "own" / "policy_turn.txt").write_text("another\n")
+    with pytest.raises(ConfigError, match=r"changed while evaluate ran: own/policy_turn\.txt: \w+ -> "):
+        around.__exit__(None, None, None)
+
+
 @pytest.mark.parametrize(
     ("stage", "arm", "prompt"),
     [
