@@ -71,9 +71,11 @@ def check(root: Path, config: Config) -> None:
 
 def _stale(stage: Stage, config: Config, root: Path, there: Mapping[str, Any]) -> str:
     """What of a stage in dvc.yaml does not follow from the configuration; '' where all does."""
-    needed, found = stage.needed(config), there.get(stage.name)
-    if not needed or not isinstance(found, dict):
-        return "missing" if needed else "" if found is None else "not needed"
+    found = there.get(stage.name)
+    if not stage.needed(config):
+        return "" if found is None else "not needed"
+    if not isinstance(found, dict):
+        return "missing"
     body = found.get("do", found)
     deps = [str(dep) for dep in body.get("deps", ())]
     there_are, wanted = found.get("foreach") or {}, _columns(stage, config)
