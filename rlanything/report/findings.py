@@ -77,7 +77,7 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
         return f"{said}. {cause.capitalize()} alone makes a difference of {alone}, which is not clear. {far}"
     if cooling.difference.mean < 0:
         return f"{said}, of which {cause} explains none: it is worse than the base's own ({cooled}). {far}"
-    if beyond.difference.mean <= 0 or whole.difference.mean <= 0:
+    if beyond.difference.mean <= 0:  # also where the arm is not above the base
         return f"{said}. {cause.capitalize()} alone adds {cooled}. {far}"
     return f"{said}, of which {cause} explains {cooled}. {far}"
 
