@@ -30,6 +30,8 @@ DECLARED = {
     "table1_fit": "study",
     "paper_start": "study",
     "paper_start_mixed": "study",
+    "paper_start_lambda": "study",
+    "larger_models": "study",
     "strong_reward_faster": "study",
     "arms_fit": "study",
     "votes_apart": "study",
