@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ABOUT = (
     "Results side by side: what differs in the settings, how far the others are from the first, with intervals and "
     "tests where seeds or tasks pair. A name is an arm, a run or its folder, a workspace or the folder of a project, "
-    "WORKSPACE:RUN, or a git revision with a recorded report."
+    "WORKSPACE:RUN, a DVC experiment, or a git revision with a recorded report."
 )
 
 _FOLDER = "; FOLDER/ (with the /): a folder with the figures as files"

@@ -13,7 +13,7 @@ from rlanything.files.yaml_file import read_mapping
 from rlanything.runs.imports import code_files, targets
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
 from rlanything.stages.declared import STAGES
-from rlanything.stages.dependencies import Columns
+from rlanything.stages.dependencies import Columns, folders
 from rlanything.stages.stage import Stage
 
 CODE = ("envs", "rlanything")
@@ -40,16 +40,22 @@ class Pipeline:
 
     def files(self, stages: Iterable[str], data: Mapping[str, Any]) -> list[Path]:
         """The files that `stages` depend on and that no stage makes, sorted."""
+        stages = list(stages)
         places = {self.root / dep for stage in stages for dep in self._resolve(stage, "deps", data)}
+        places |= self._checkpoints(stages, data)
         elsewhere = {*self._outputs(), *CODE}
         kept = [p for p in places if not elsewhere & {*_first(p, self.root)}]
         return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
 
     def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
         """The code of `stages`, with the classes that `data` names. They can differ from those in dvc.yaml."""
-        names = {name.partition("@")[0] for name in stages}
-        found = [name for stage in STAGES if stage.name in names for name in code_of(stage, data)]
+        found = [name for stage in _declared(stages) for name in code_of(stage, data)]
         return {place for name in found if (place := self.root / name).is_file()}
+
+    def _checkpoints(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
+        """The folders of checkpoints that `data` names for `stages`. They can differ from those in dvc.yaml."""
+        loading, config = _declared(stages), parse(data)
+        return {self.root / name for stage in loading for name in folders(self.root, *stage.loads(config))}
 
     def _resolve(self, name: str, section: str, data: Mapping[str, Any]) -> list[str]:
         """A list of a stage with its templates filled.
@@ -87,6 +93,12 @@ def trial_stages(arms: Sequence[str]) -> list[str]:
 def code_of(stage: Stage, data: Mapping[str, Any]) -> dict[str, Path]:
     """Name -> file of a stage's code, with the classes that it makes objects of under the configuration `data`."""
     return code_files([stage.module, *targets([look_up(data, section) for section in stage.makes])])
+
+
+def _declared(names: Iterable[str]) -> list[Stage]:
+    """The declarations of stages that are named as in dvc.yaml, such as `train@full`."""
+    wanted = {name.partition("@")[0] for name in names}
+    return [stage for stage in STAGES if stage.name in wanted]
 
 
 def _columns(stage: str, data: Mapping[str, Any]) -> dict[str, Columns]:

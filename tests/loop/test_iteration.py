@@ -119,12 +119,18 @@ def test_without_the_outcome_equal_votes_leave_nothing_to_learn():
     assert world.loop.collect(world.start(task(0))).policy == ()
 
 
-def test_lambda_weighs_the_votes_against_the_outcome():
-    for lam in (0.0, 0.5):
-        world = World({0: 2}, **{"lambda": lam})
-        result = world.loop.collect(world.start(task(0)))
-        rewards = world.loop.reward_model.rewards(result.groups[0].episodes[0], lam)
-        assert rewards == pytest.approx([1 + lam / 3] * 2)
+@pytest.mark.parametrize("lam", [0.0, 0.5, 4.0])
+def test_lambda_weighs_the_votes_against_the_outcome(lam):
+    world = World({0: 2}, advantage_scale="step", **{"lambda": lam})
+    world.reward.engine.script = lambda request: "bad" if request.seed % 2 else "good"
+    result = world.loop.collect(world.start(task(0)))
+
+    def advantages(weight):
+        rewards = [world.loop.reward_model.rewards(one, weight) for one in result.groups[0].episodes]
+        return policy_advantages(rewards, "step")
+
+    found = [list(lesson.advantages) for lesson in result.policy]
+    assert found == advantages(lam) != advantages(lam + 1.0)
 
 
 def scored(**signals):
@@ -146,10 +152,12 @@ def test_each_lambda_moves_the_lessons_of_its_own_model_alone():
     assert again == policy
     assert [[a > 0 for a in x[0]] for x in reward] == [[True, True, False]] * 2 + [[False, False, True]] * 2
     assert [[a > 0 for a in x[0]] for x in turned] == [[True, True, False]] * 4
-    votes = ("good", "bad", "bad"), ("good", "good", "good")
-    worlds = [World({0: 2, 1: 2}, votes=votes[0], **{"lambda": x, "reward_lambda": 1.0}) for x in (0.25, 4.0)]
+    worlds = [World({0: 2, 1: 2}, **{"lambda": x, "reward_lambda": 1.0}) for x in (0.25, 4.0)]
+    for world in worlds:
+        world.reward.engine.script = lambda request: "bad" if request.seed % 2 else "good"
     found = [world.loop.collect(world.start(task(0), task(1))) for world in worlds]
-    assert found[0].reward == found[1].reward
+    assert found[0].reward == found[1].reward != ()
+    assert [x.advantages for x in found[0].policy] != [x.advantages for x in found[1].policy]
 
 
 @pytest.mark.parametrize(("wins", "trains"), [(0, False), (1, True), (3, True), (4, False)])

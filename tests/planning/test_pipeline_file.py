@@ -164,6 +164,11 @@ def test_a_folder_of_weights_that_no_stage_makes_is_a_dependency(tmp_path, data)
     assert str(outside) in stages["evaluate"]["do"]["deps"]
     values = config.model_dump(mode="json", by_alias=True)
     assert outside / "model.safetensors" in Pipeline(project).files(["bootstrap"], values)
+    (project / "dvc.yaml").write_text(dvcfile.text(parse(data), project))
+    by_override = Pipeline(project).files(["bootstrap"], values)
+    assert outside / "model.safetensors" in by_override, "of values that dvc.yaml was not written for, too"
+    assert outside / "model.safetensors" in Pipeline(project).files(["evaluate@base"], values)
+    (project / "dvc.yaml").write_text(text)
     (project / "params.yaml").write_text(yaml.safe_dump(values))
     Repo.init(str(project), no_scm=True).close()
     before = _hash_by_dvc(project, "bootstrap", outside)

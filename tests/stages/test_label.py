@@ -157,13 +157,32 @@ def test_a_checkpoint_tries_every_task_as_often_as_it_is_told(root):
     assert [len(tries) for tries in found.values()] == [3] * len(tasks)
 
 
-def test_a_checkpoint_tries_as_long_as_a_policy_is_measured(root, monkeypatch):
+@pytest.fixture
+def tried(root, monkeypatch):
+    """Plays the tries of a checkpoint: configuration, run seed -> trajectories."""
+
+    def played(config, run_seed):
+        found = []
+        with monkeypatch.context() as patch:
+            play = solving.play_panel
+            patch.setattr(solving, "play_panel", lambda *given: found.extend(play(*given)) or found)
+            solve(config, root, build.family(config), read_tasks(Layout(root).tasks("in_domain")), run_seed)
+        return found
+
+    return played
+
+
+def test_a_checkpoint_tries_as_long_as_a_policy_is_measured(tried):
     config = configured(solver={"path": "models/policy"}, solver_tries=2, max_steps=3)
     assert config.rollout.max_steps > 3
-    play, played = solving.play_panel, []
-    monkeypatch.setattr(solving, "play_panel", lambda *given: played.extend(play(*given)) or played)
-    solve(config, root, build.family(config), read_tasks(Layout(root).tasks("in_domain")), 1)
-    assert max(len(trajectory.steps) for trajectory in played) == 3
+    assert max(len(trajectory.steps) for trajectory in tried(config, 1)) == 3
+
+
+def test_the_tries_of_a_checkpoint_repeat_and_every_run_has_draws_of_its_own(tried):
+    config = configured(solver={"path": "models/policy"}, solver_tries=2)
+    first = tried(config, 1)
+    assert tried(config, 1) == first != tried(config, 2)
+    assert len({(t.task_id, t.steps) for t in first}) > len({t.task_id for t in first}), "and so has every try"
 
 
 def test_each_try_of_the_expert_has_a_seed_of_its_own(root, monkeypatch):
