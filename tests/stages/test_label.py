@@ -182,7 +182,9 @@ def test_the_tries_of_a_checkpoint_repeat_and_every_run_has_draws_of_its_own(tri
     config = configured(solver={"path": "models/policy"}, solver_tries=2)
     first = tried(config, 1)
     assert tried(config, 1) == first != tried(config, 2)
-    assert len({(t.task_id, t.steps) for t in first}) > len({t.task_id for t in first}), "and so has every try"
+    assert len({(t.task_id, t.steps) for t in first}) > len({t.task_id for t in first}), (
+        "and so has every try"
+    )
 
 
 def test_each_try_of_the_expert_has_a_seed_of_its_own(root, monkeypatch):
