@@ -1,5 +1,7 @@
 """What the report shows for each kind of reward model: its metrics, the paper's values, figures and a few sentences.
 
+The paper's values stand beside results on its own kinds of tasks alone.
+
 `judge.writes` says which kind an experiment has: `votes` on steps (text games) or unit `tests` (coding).
 """
 
@@ -22,7 +24,7 @@ from rlanything.report.declared_figures import (
 )
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
 from rlanything.report.results.metrics import Metric, kind_name, metrics_for, named
-from rlanything.report.results.paper import ALFWORLD, BENCHMARKS, CODING, Paper, on_other_steps
+from rlanything.report.results.paper import BENCHMARKS, CODING, NO_RESULTS, Paper, on_other_steps, paper_on
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,6 @@ class Contents:
 
     writes: str
     """The value of `judge.writes`."""
-    paper: Paper
     measured: str
     """How the reward model's metrics are measured, after the meaning of each."""
     acts: bool
@@ -42,6 +43,8 @@ class Contents:
     """Arms that differ in what rewards the policy alone: outcomes, outcomes and votes, votes (the paper's Fig. 6a)."""
     metrics: tuple[Metric, ...] = ()
     """In the order of the tables."""
+    paper: Paper = NO_RESULTS
+    """What stands beside ours."""
 
     @property
     def shares(self) -> tuple[Metric, ...]:
@@ -101,7 +104,6 @@ class Contents:
 POINT_AT_START = "Arms that do not train their reward model have one point, at the start."
 VOTES = Contents(
     writes="votes",
-    paper=ALFWORLD,
     measured="",
     acts=True,
     training=(RESPONSES, ACCEPTED, HEALTH, *THEORY),
@@ -109,7 +111,6 @@ VOTES = Contents(
 )
 TESTS = Contents(
     writes="tests",
-    paper=CODING,
     measured=(
         "A right program is one that passes all of its task's own tests. Both are measured on the same programs for "
         "every reward model, while training on the policy's own, which change with it."
@@ -123,8 +124,9 @@ CONTENTS: Mapping[str, Contents] = {contents.writes: contents for contents in (V
 def contents_of(config: Config) -> Contents:
     """What the report of this configuration shows."""
     contents, metrics = CONTENTS[kind_name(config)], metrics_for(config)
-    named_alike = contents.paper is CODING and any(metric.benchmark for metric in metrics)
-    paper = BENCHMARKS if named_alike else contents.paper
+    paper = paper_on(str(config.env["_target_"]))
+    if paper is CODING and any(metric.benchmark for metric in metrics):
+        paper = BENCHMARKS
     if config.evaluate.reward_policy is not None:
         paper, metrics = on_other_steps(paper, metrics)
     return replace(contents, metrics=metrics, paper=paper)

@@ -13,6 +13,7 @@ from rlanything.report.buffers import buffer_run, file_name
 from rlanything.report.caveats import caveats
 from rlanything.report.formatting import code
 from rlanything.report.report_data import ReportData
+from rlanything.report.results.paper import Paper
 from rlanything.report.sections.cost import cost
 from rlanything.report.sections.hacking import hacking
 from rlanything.report.sections.headline import headline
@@ -57,13 +58,20 @@ def _result(data: ReportData) -> str:
     return (
         "## Result\n\n"
         "Percent, final checkpoint, mean over seeds and tasks. "
-        f"Paper: {contents.paper.source}; {contents.paper.lacks}.\n\n"
+        f"{_beside(contents.paper)}\n\n"
         f"{tables.overview(cells, contents)}\n"
         "![Differences from the base (paper: Fig. 1.3)](figures/gains.png)\n\n"
         "With 95 % intervals; differences are in points and paired by seed and task; p-values are two-sided and "
         "corrected by Holm's method over the arms of one metric.\n\n"
         + "\n".join(between + blocks + _benchmarks(data))
     )
+
+
+def _beside(paper: Paper) -> str:
+    """What of the paper stands beside our results."""
+    if not paper.shown:
+        return "The paper has no results on such tasks."
+    return f"Paper: {paper.source}; {paper.lacks}."
 
 
 BETWEEN = (
@@ -75,7 +83,7 @@ BETWEEN = (
 def _benchmarks(data: ReportData) -> list[str]:
     """The paper's whole table, where more than one of its benchmarks is shown."""
     cells, contents = data.cells, data.contents
-    if len(contents.paper.benchmarks) == 1:
+    if len(contents.paper.benchmarks) < 2:
         return []
     head = "### Every benchmark of the paper\n\nPercent, in brackets the difference from the base. "
     if any(metric.benchmark for metric in contents.metrics):
@@ -118,7 +126,9 @@ def _tasks(data: ReportData) -> str:
 
 
 def _reading(data: ReportData) -> str:
-    return "## How to read this\n" + bullets([*READING, data.contents.paper.note, NUMBERS])
+    return "## How to read this\n" + bullets(
+        list(filter(None, [*READING, data.contents.paper.note, NUMBERS]))
+    )
 
 
 READING = (

@@ -26,8 +26,10 @@ UNIT = "percent; [95 % interval]; differences in points"
 
 def terminal(cells: Cells, contents: Contents) -> Table:
     """One block per metric, one line per arm; fits 80 columns."""
-    table = _table("Arms beside the paper", ("arm", "here", "vs base", "paper", "vs base"))
-    table.caption = f"{UNIT}\npaper: {contents.paper.source}"
+    shown = contents.paper.shown
+    title = "Arms beside the paper" if shown else "Arms"
+    table = _table(title, ("arm", "here", "vs base", *(("paper", "vs base") if shown else ())))
+    table.caption = f"{UNIT}\npaper: {contents.paper.source}" if shown else UNIT
     for metric in contents.metrics:
         rows = list(_rows(cells, metric))
         if rows:
@@ -80,9 +82,13 @@ def _rows(cells: Cells, metric: Metric) -> Iterator[tuple[str, Cell]]:
 
 
 def _columns(arm: str, metric: Metric, cell: Cell, paper: Paper) -> list[str]:
+    """Ours, how far it is from the base, and the same of the paper where it has results."""
     against = NONE if arm == BASE else interval(cell.difference, metric, sign=True)
+    ours = [interval(cell.value, metric), against]
+    if not paper.shown:
+        return ours
     theirs = NONE if arm == BASE else number(paper.gain(arm, metric), metric, sign=True)
-    return [interval(cell.value, metric), against, number(paper.value(arm, metric), metric), theirs]
+    return [*ours, number(paper.value(arm, metric), metric), theirs]
 
 
 def overview(cells: Cells, contents: Contents) -> str:
@@ -105,11 +111,17 @@ def _overview_row(arm: str, row: Mapping[str, Cell], contents: Contents) -> list
 
 def details(cells: Cells, metric: Metric, contents: Contents) -> str:
     """Markdown: every arm of one metric with intervals, the difference from the base and Holm's p."""
-    header = ["arm", "here", "vs base", "p (Holm)", "paper", "paper vs base"]
+    header = [
+        "arm",
+        "here",
+        "vs base",
+        "p (Holm)",
+        *(["paper", "paper vs base"] if contents.paper.shown else []),
+    ]
     rows = []
     for arm, cell in _rows(cells, metric):
-        here, against, theirs, gain = _columns(arm, metric, cell, contents.paper)
-        rows.append([code(arm), here, against, p_text(cell.p), theirs, gain])
+        here, against, *theirs = _columns(arm, metric, cell, contents.paper)
+        rows.append([code(arm), here, against, p_text(cell.p), *theirs])
     return markdown_table(header, rows)
 
 

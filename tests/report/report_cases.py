@@ -74,6 +74,12 @@ def evaluation(arm: str, seeds: int = 3, tasks: int = 24, repeats: int = 3) -> d
     return {"arm": arm, "seeds": found}
 
 
+def judged(good: int, bad: int) -> dict[str, object]:
+    """A judge's labels: verdicts that agree with them on `good` of six good steps and `bad` of two bad ones."""
+    left_out = {"labelled": 8, "ties": 1, "invalid": 2, "unasked": 0}
+    return {"rm_process": {"t": {"good": [good, 6], "bad": [bad, 2]}}, "left_out": left_out}
+
+
 def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any]:
     rng = np.random.default_rng([len(arm), seed])
     odds = panel + GAINS.get(arm, 0.3) + 0.1 * rng.normal() * (arm != "base")

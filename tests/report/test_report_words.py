@@ -8,7 +8,7 @@ import re
 from statistics import fmean
 
 import pytest
-from report_cases import config, evaluation, project, write_evaluation
+from report_cases import config, evaluation, judged, project, write_evaluation
 from rich.console import Console
 
 from rlanything.report import configuration, document, findings, formatting, health, tables
@@ -213,11 +213,6 @@ def test_text_from_outside_is_harmless_in_the_document(tmp_path):
     bare = re.sub("`[^`\n]*`", "", page)
     assert formatting.code(EVIL) in page
     assert not any(piece in bare for piece in ("<b>", "<script>", "http://x", "\x1b", "frac"))
-
-
-def judged(good: int, bad: int) -> dict[str, object]:
-    left_out = {"labelled": 8, "ties": 1, "invalid": 2, "unasked": 0}
-    return {"rm_process": {"t": {"good": [good, 6], "bad": [bad, 2]}}, "left_out": left_out}
 
 
 def test_two_judges_stand_side_by_side_with_the_papers(tmp_path):

@@ -45,7 +45,8 @@ def _above(arms: list[str], cells: Cells, contents: Contents) -> Figure:
         axis.set_ylim(len(arms) - 0.4, -0.6)
         for row, arm in enumerate(arms):
             _gain(axis, row, arm, metric, cells, contents.paper)
-    figure.supxlabel(f"points above the base, 95 % interval (hollow: {contents.paper.name})", fontsize=9)
+    hollow = f" (hollow: {contents.paper.name})" if contents.paper.shown else ""
+    figure.supxlabel(f"points above the base, 95 % interval{hollow}", fontsize=9)
     return figure
 
 

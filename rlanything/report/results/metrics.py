@@ -88,11 +88,11 @@ CODE = {
     "CodeContests": (0.212, 0.258, 0.265, 0.273),
 }
 """The paper's values of the policy on each of its coding benchmarks."""
-GAMES = {
-    "in_domain": {"ALFWorld": (0.390, 0.511, 0.556, 0.602)},
-    "out_of_domain": {"ALFWorld": (0.449, 0.593, 0.618, 0.636)},
+AGENTS = {
+    "in_domain": {"ALFWorld": (0.390, 0.511, 0.556, 0.602), "OSWorld": (0.404, 0.483, 0.496, 0.521)},
+    "out_of_domain": {"ALFWorld": (0.449, 0.593, 0.618, 0.636), "OSWorld": (0.161, 0.198, 0.200, 0.213)},
 }
-"""Panel -> the paper's values of the policy on ALFWorld's games of that name."""
+"""Panel -> the paper's values of the policy on ALFWorld's games and OSWorld's tasks of that name."""
 DECLARED: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -103,7 +103,7 @@ DECLARED: Mapping[str, Metric] = {
             PLAIN_HITS,
             "Process accuracy: share of the steps whose verdict is their label (plain agreement, as in the paper).",
             results="rm_process",
-            paper={"ALFWorld": (0.470, 0.470, 0.524, 0.564)},
+            paper={"ALFWorld": (0.470, 0.470, 0.524, 0.564), "OSWorld": (0.860, 0.860, 0.887, 0.913)},
         ),
         Metric(
             "rm_process",
@@ -132,7 +132,7 @@ DECLARED: Mapping[str, Metric] = {
             HITS,
             "Outcome accuracy: share of the steps whose verdict is the outcome of their episode (plain, as in the "
             "paper).",
-            paper={"ALFWorld": (0.596, 0.596, 0.611, 0.625)},
+            paper={"ALFWorld": (0.596, 0.596, 0.611, 0.625), "OSWorld": (0.552, 0.552, 0.576, 0.604)},
         ),
         Metric(
             "ut",
@@ -179,7 +179,7 @@ def policy_metric(panel: str) -> Metric:
     titles = {writes: f"{title} {label}" for writes, title in SUCCESS.items()}
     if panel in CODE:
         return Metric(panel, label, titles, OUTCOMES, paper=CODE, benchmark=panel, panel=panel)
-    paper = GAMES.get(panel, {}) | (CODE if panel == "in_domain" else {})
+    paper = AGENTS.get(panel, {}) | (CODE if panel == "in_domain" else {})
     return Metric(panel, label, titles, OUTCOMES, paper=paper, panel=panel)
 
 

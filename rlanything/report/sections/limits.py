@@ -98,7 +98,8 @@ def _always(data: ReportData) -> Iterator[str]:
         "About other base models and training tasks: all seeds begin with the same ones. With another experiment seed "
         "(`seed`) both are others, and a difference can lie outside of these intervals."
     )
-    yield f"About the paper's levels: {data.contents.paper.source} has other models and other tasks."
+    if data.contents.paper.shown:
+        yield f"About the paper's levels: {data.contents.paper.source} has other models and other tasks."
     if seeds == 1:
         yield "About other training runs: with one seed the intervals come from the tasks alone."
     else:

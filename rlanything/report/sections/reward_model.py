@@ -6,7 +6,7 @@ from rlanything.report import tables
 from rlanything.report.formatting import code
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.details import Judges
-from rlanything.report.results.paper import OTHER_STEPS, TABLE_3, TABLE_4
+from rlanything.report.results.paper import Paper, Process
 from rlanything.report.sections.judging import judging
 from rlanything.report.sections.parts import bullets, images
 
@@ -32,25 +32,32 @@ def _labels(data: ReportData) -> str:
         if evaluate.reward_policy is None
         else f"{code(evaluate.reward_policy.path)}'s"
     )
+    theirs = ", ".join(data.contents.paper.table_4)
     table_4 = (
-        ""
-        if evaluate.reward_policy is None
-        else f" The paper's process accuracy is that of its Table 4, on steps of {OTHER_STEPS}."
+        f" The paper's process accuracy is that of its Table 4, on steps of {theirs}."
+        if theirs and evaluate.reward_policy is not None
+        else ""
     )
     return f"The labels of steps are from {by}; the steps are {whose}.{table_4}"
 
 
 def _judges(data: ReportData) -> str:
     """Process accuracy against the labels of each judge, where there are judges."""
-    others = data.config.evaluate.reward_policy is not None
-    return "".join(_judged(panel, judges, others) for panel, judges in data.extras.judged.items())
+    beside = _of_the_paper(data.contents.paper, data.config.evaluate.reward_policy is not None)
+    return "".join(_judged(panel, judges, *beside) for panel, judges in data.extras.judged.items())
 
 
-def _judged(panel: str, judges: Judges, others: bool) -> str:
-    """The judges of one panel; '' is the only one. others: whether the steps are another policy's."""
-    table, theirs = (
-        ("Table 4", {f"{OTHER_STEPS}'s steps": TABLE_4[OTHER_STEPS]}) if others else ("Table 3", TABLE_3)
-    )
+def _of_the_paper(paper: Paper, others: bool) -> tuple[str, Process]:
+    """A sentence that says what stands below ours, and its lines. others: whether the steps are another policy's."""
+    table = "Table 4" if others else "Table 3"
+    lines = {f"{name}'s steps": of for name, of in paper.table_4.items()} if others else paper.table_3
+    return (
+        f" Paper: arXiv 2602.02488 v1, {table} ({', '.join(paper.benchmarks)}), plain." if lines else ""
+    ), lines
+
+
+def _judged(panel: str, judges: Judges, paper: str, theirs: Process) -> str:
+    """The judges of one panel; '' is the only one."""
     counted = [
         f"{code(judge)}: {counts['labelled']:,} steps labelled; left out: "
         + ", ".join(f"{n:,} {why}" for why, n in counts.items() if why != "labelled")
@@ -58,6 +65,6 @@ def _judged(panel: str, judges: Judges, others: bool) -> str:
     ]
     where = f" on {code(panel)}" if panel else ""
     return (
-        f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, {table} "
-        f"(ALFWorld), plain.\n\n{tables.judges(judges.found, theirs)}{bullets(counted)}"
+        f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals.{paper}\n\n"
+        f"{tables.judges(judges.found, theirs)}{bullets(counted)}"
     )
