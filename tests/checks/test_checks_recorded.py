@@ -1,4 +1,4 @@
-"""What docs/studies.md and docs/checks.md say of recorded studies follows from their stored results."""
+"""What the pages of studies and docs/checks.md say of recorded studies follows from their stored results."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TABLES = (
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
     *("slow_learning", "fast_learning", "five_times", "five_times_fit", "coding_table1"),
 )
-"""Studies of which docs/studies.md has every hypothesis in a row: difference with its interval, p, verdict."""
+"""Studies of which docs/study_records.md has every hypothesis in a row: difference with its interval, p, verdict."""
 
 
 def said() -> str:
-    """The words of docs/studies.md and of docs/checks.md, with single spaces."""
-    pages = ((ROOT / "docs" / page).read_text() for page in ("studies.md", "checks.md"))
+    """The words of the pages of studies and of docs/checks.md, with single spaces."""
+    pages = ((ROOT / "docs" / page).read_text() for page in ("studies.md", "study_records.md", "checks.md"))
     return " ".join(" ".join(pages).split())
 
 

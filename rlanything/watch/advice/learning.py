@@ -27,7 +27,7 @@ PANEL_TASKS = 50
 """Tasks of a panel where nothing says how many there are; the default scale measures as many."""
 MIXED = "let votes decide only where outcomes differ (`advantage: mixed` in place of `advantage: step`)"
 """What mended a policy that lost beside a reward model: one that learns, or one that is wrong more often than right
-(docs/studies.md, votes_alone and below_chance)."""
+(docs/study_records.md, votes_alone and below_chance)."""
 
 
 def nothing_learnt(rows: Sequence[Row]) -> Warned | None:

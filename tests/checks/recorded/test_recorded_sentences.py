@@ -184,7 +184,9 @@ SENTENCES = {
     ("name", "sentence"), [(name, text) for name, texts in SENTENCES.items() for text in texts]
 )
 def test_a_sentence_has_the_numbers_of_its_study(name, sentence):
-    assert Numbers().vformat(sentence, (), numbers(name)) in said("docs/studies.md", "README.md")
+    assert Numbers().vformat(sentence, (), numbers(name)) in said(
+        "docs/studies.md", "docs/study_records.md", "README.md"
+    )
 
 
 def gains(arm: str, over: str, metric: str) -> dict[str, dict[str, Any]]:
@@ -217,7 +219,7 @@ def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_cha
 
 
 def test_the_seeds_and_hypotheses_of_a_study():
-    page = said("docs/studies.md")
+    page = said("docs/studies.md", "docs/study_records.md")
     listed = re.findall(r"\| ((?:\[`\w+`\]\(\S+\)(?:, )?)+) \| ([\d, ]+) \|", page)
     seeds = {
         name: int(number)
@@ -244,7 +246,9 @@ def test_the_seeds_and_hypotheses_of_a_study():
 @pytest.mark.parametrize("name", ["table1", "long"])
 def test_a_table_with_two_panels_has_the_hypotheses_about_success(name):
     """Some rows have no p."""
-    section = said("docs/studies.md").split(f"`checks/{name}/` holds the record")[1].split("## Result")[0]
+    section = (
+        said("docs/study_records.md").split(f"`checks/{name}/` holds the record")[1].split("## Result")[0]
+    )
     rows = re.findall(r"([+-]\d\S+ \[\S+ \S+\])(?:, p (\S+))?: (holds|refuted[^|]*|open) \|", section)
     found = json.loads((CHECKS / name / "study.json").read_text())["hypotheses"].values()
     about = [row for row in found if row["metric"] in SUCCESS]

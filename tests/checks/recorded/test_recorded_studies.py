@@ -96,8 +96,8 @@ def test_a_registration_was_committed_before_the_results_and_not_changed_since(n
 
 
 def ages() -> Iterator[tuple[str, int]]:
-    """Study -> by how many minutes docs/studies.md says that its registration is older than its results."""
-    page = " ".join((ROOT / "docs" / "studies.md").read_text().split())
+    """Study -> by how many minutes docs/study_records.md says that its registration is older than its results."""
+    page = " ".join((ROOT / "docs" / "study_records.md").read_text().split())
     for section in page.split("## Result"):
         opening, *records = re.split(r"`checks/(\w+)/` holds the record", section)
         both = re.search(r"both registrations are (\d+) minutes older than the results", opening)
