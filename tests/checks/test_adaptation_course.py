@@ -116,7 +116,7 @@ def test_where_no_arm_is_compared_there_is_no_difference_and_no_trend():
 
 
 def test_what_the_page_says_of_the_trends():
-    page = (ROOT / "docs" / "checks.md").read_text()
+    page = (ROOT / "docs" / "check_results.md").read_text()
     for name, written in (
         ("adaptation_fit", "| {place} | {slope} | {p} |"),
         ("adaptation", "{slope} {place}"),

@@ -1,4 +1,4 @@
-"""What the pages of studies and docs/checks.md say of recorded studies follows from their stored results."""
+"""What the pages of studies and docs/check_results.md say of recorded studies follows from their stored results."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ TABLES = (
 
 
 def said() -> str:
-    """The words of the pages of studies and of docs/checks.md, with single spaces."""
-    pages = ((ROOT / "docs" / page).read_text() for page in ("studies.md", "study_records.md", "checks.md"))
+    """The words of the pages of studies and of docs/check_results.md, with single spaces."""
+    pages = (
+        (ROOT / "docs" / page).read_text() for page in ("studies.md", "study_records.md", "check_results.md")
+    )
     return " ".join(" ".join(pages).split())
 
 

@@ -273,7 +273,7 @@ def test_its_stage_may_read_a_folder_outside_of_the_project(tmp_path):
     assert {"checks/table1/evaluation", f"{tmp_path}/study/evaluation"} <= set(found)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/checks.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/check_results.md"])
 def test_the_table_of_a_page_has_the_published_numbers(page):
     text = (ROOT / page).read_text()
     table = re.findall(

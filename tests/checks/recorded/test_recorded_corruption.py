@@ -1,4 +1,4 @@
-"""The recorded corruption check follows from its recorded answers, and what docs/checks.md says from both."""
+"""The recorded corruption check follows from its recorded answers, and what docs/check_results.md says from both."""
 
 from __future__ import annotations
 
@@ -50,11 +50,13 @@ def test_what_the_page_says_of_reward_models_that_learned():
     base = rows["base"].alarm
     points = "{:+.1f} [{:+.1f}, {:+.1f}]"
     ends = [100 * getattr(base.difference, key) for key in ("mean", "low", "high")]
-    assert f"a little more often bad ({points.format(*ends)}, p {p_text(base.p)})" in said("docs/checks.md")
+    assert f"a little more often bad ({points.format(*ends)}, p {p_text(base.p)})" in said(
+        "docs/check_results.md"
+    )
     for arm in ("policy_reward", "full"):
         beyond = rows[arm].alarm_over_base
         ends = [100 * getattr(beyond.difference, key) for key in ("mean", "low", "high")]
-        assert f"`{arm}` {points.format(*ends)} (p {p_text(beyond.p)})" in said("docs/checks.md")
+        assert f"`{arm}` {points.format(*ends)} (p {p_text(beyond.p)})" in said("docs/check_results.md")
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -72,7 +74,7 @@ def _p(found: Found, question: str) -> dict[tuple[str, str], float]:
 
 def test_what_the_page_says_of_an_exchange_of_steps(found):
     base = next(row for row in found.of("swapped") if row.arm == "base")
-    page, change = said("docs/checks.md"), written(asdict(base.alarm.difference))
+    page, change = said("docs/check_results.md"), written(asdict(base.alarm.difference))
     assert (
         f"an exchanged step a little more often bad ({change}), but p is {p_text(base.alarm.p)} after" in page
     )

@@ -1,4 +1,4 @@
-"""What docs/checks.md says of the ladder follows from its record."""
+"""What docs/check_results.md says of the ladder follows from its record."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SHORT = ("base_cooled", "outcome", "oracle_100", "ceiling", "expert")
 @pytest.mark.parametrize(
     ("name", "heading", "arms"),
     [
-        ("ladder", "Results", WHOLE),
+        ("ladder", "Results of the ladder", WHOLE),
         ("fitness", "Results at the study scale", SHORT),
         ("ladder_former", "Results with the former default", FORMER),
     ],
     ids=["ladder", "fitness", "ladder_former"],
 )
 def test_the_table_of_a_ladder(name, heading, arms):
-    page = (ROOT / "docs" / "checks.md").read_text()
-    section = page.partition(f"\n### {heading}\n")[2].partition("\n###")[0]
+    page = (ROOT / "docs" / "check_results.md").read_text()
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
     rows = [
         [cell.strip() for cell in line.split("|")[2:-1]]
         for line in section.splitlines()
@@ -82,7 +82,7 @@ def test_the_verdict_of_the_ladder_of_the_former_default():
     found = json.loads((CHECKS / "ladder_former" / "ladder.json").read_text())
     gain, headroom, errors = (one["value"] for one in found["criteria"])
     four = next(x for x in found["power"]["in_domain"]["smallest"] if (x["seeds"], x["games"]) == (4, 100))
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert f"The ceiling is {headroom:.1f} points above the cooled base (20 are asked for)" in page
     assert (
         f"perfect votes are {gain:.1f} points above `outcome` (15), and 5 points are {errors:.1f} standard"
@@ -99,7 +99,7 @@ def test_the_verdict_of_the_ladder():
     found = json.loads((CHECKS / "ladder" / "ladder.json").read_text())
     gain, headroom, errors = (one["value"] for one in found["criteria"])
     four = next(x for x in found["power"]["in_domain"]["smallest"] if (x["seeds"], x["games"]) == (4, 400))
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert f"In-domain, perfect votes are {gain:.1f} points above `outcome` (15), and the ceiling is" in page
     assert f"the ceiling is {headroom:.1f} points above the cooled base (20). But 5 points" in page
     assert f"But 5 points are only {errors:.1f} standard errors (4)" in page
@@ -112,7 +112,7 @@ def test_where_the_reward_models_of_the_ladder_lie():
     models = json.loads((CHECKS / "ladder" / "ladder.json").read_text())["reward_models"]
     places = {f"{100 * model['single_if_independent']:.1f}" for model in models.values()}
     majorities = {f"{100 * model['accuracy']:.1f}" for model in models.values()}
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert [f"**Both reward models lie at {place} % of the axis**" in page for place in places] == [True]
     assert [f"Their majorities are right for {share} % of the steps" in page for share in majorities] == [
         True
@@ -132,7 +132,7 @@ def test_what_errors_that_all_votes_share_cost_in_the_ladder():
         mean, low, high = (100 * getattr(found.difference, key) for key in ("mean", "low", "high"))
         return f"{mean:.1f} {{}}[{low:+.1f}, {high:+.1f}]", found.p
 
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     (inside, p), (outside, other) = cost(60, "in_domain"), cost(60, "out_of_domain")
     assert f"that is {inside.format('points less than with independent errors in-domain ')}" in page
     assert f"and {outside.format('out-of-domain ')}" in page
@@ -152,7 +152,7 @@ def test_the_verdict_at_the_study_scale():
     found = json.loads((CHECKS / "fitness" / "ladder.json").read_text())
     gain, headroom, errors = (one["value"] for one in found["criteria"])
     eight, outside = (_errors(found, *of) for of in (("in_domain", 8), ("out_of_domain", 12)))
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert f"perfect votes are {gain:.1f} points above `outcome` (15)" in page
     assert f"the ceiling is {headroom:.1f} points above the cooled base (20)" in page
     assert f"5 points are {errors:.1f} standard errors (4)" in page
@@ -193,7 +193,7 @@ def test_what_errors_that_all_tests_share_cost_in_the_ladder_of_written_tests():
         mean, low, high = (100 * getattr(found.difference, key) for key in ("mean", "low", "high"))
         return f"{mean:.1f} {{}}[{low:+.1f}, {high:+.1f}]"
 
-    page, alone, shared = said("docs/checks.md"), "oracle_40", "oracle_40_s100"
+    page, alone, shared = said("docs/check_results.md"), "oracle_40", "oracle_40_s100"
     for text in (
         f"they cost {above(alone, shared, 'in_domain').format('points more than independent ones in-domain ')}, "
         f"and {above(alone, shared, 'out_of_domain').format('out-of-domain ')}",

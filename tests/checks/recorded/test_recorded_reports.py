@@ -130,7 +130,7 @@ def widest(found: list[dict[str, float]], *keys: str) -> str:
 
 def test_what_damage_changes():
     later, beyond = list(corrupted("loss")), [*corrupted("alarm_over_base"), *corrupted("loss_over_base")]
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert (
         f"no difference exceeds {widest(later, 'mean')} points, and no interval goes beyond "
         f"{widest(later, 'low', 'high')}." in page
@@ -151,7 +151,7 @@ def test_what_choosing_among_programs_brings():
     methods = ("best_of_n", "mpsc", "s_star")
     over_base = [row for arm, name, row in chosen("over_base") if name in methods and arm != "outcome"]
     low, high = (f"{100 * end(row['mean'] for row in over_base):.1f}" for end in (min, max))
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert f"are {low} to {high} points above it (p at most {max(row['p'] for row in over_base):.3f})" in page
     over_single = [row for _, name, row in chosen("over_single") if name in methods]
     low, high = (f"{100 * end(row['mean'] for row in over_single):.0f}" for end in (min, max))
@@ -173,7 +173,7 @@ def kinds(seed: int) -> tuple[int, Counter[str]]:
 
 def test_how_kinds_of_tasks_shift():
     found = [kinds(seed) for seed in range(4)]
-    page = said("docs/checks.md")
+    page = said("docs/check_results.md")
     assert f"counts another kind of task in {found[0][0]} of 57 replaced slots" in page
     first, *others, last = (gained["pick_two_obj_and_place"] for _, gained in found)
     assert f"has {54 + first} slots instead of 54" in page

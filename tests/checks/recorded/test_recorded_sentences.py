@@ -214,7 +214,9 @@ def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_cha
     named = {"paper_start", "below_chance", "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
     others = [100 * found[name]["mean"] for name in found if name not in named]
     ends = f"between {min(others):.1f} and {max(others):+.1f}."
-    assert f"The other {WORDS[len(others)]}, two of them fast too, lie {ends}" in said("docs/checks.md")
+    assert f"The other {WORDS[len(others)]}, two of them fast too, lie {ends}" in said(
+        "docs/check_results.md"
+    )
     assert len(fast - named) == 2
 
 
