@@ -159,7 +159,7 @@ def test_the_verdict_at_the_study_scale():
     assert f"5 points are then {eight:.1f} standard errors" in page
     assert f"**Out-of-domain** 5 points are {outside:.1f} standard errors with twelve seeds" in page
     assert f"in-domain 5 points are {errors:.1f} standard errors, with 8 seeds {eight:.1f}" in said(
-        "docs/results.md"
+        "docs/default_experiment.md"
     )
     assert (
         f"A difference of 5 points is {errors:.1f} standard errors there, and {outside:.1f} out-of-domain."
@@ -174,7 +174,7 @@ def test_outcomes_over_cooling_with_the_habits_of_the_default():
     ]
     gain = {one["experiment"].removeprefix("checks/"): 100 * one["mean"] for one in pooled}
     default = json.loads((ROOT / "report" / "summary.json").read_text())["outcome"]["in_domain"]["vs"]
-    page = said("docs/results.md")
+    page = said("docs/default_experiment.md")
     names = ("fitness", "table1_fit", "votes_apart", "paper_start", "arms_fit", "paper_start_mixed")
     *some, last = (f"{gain[name]:.1f}" for name in names)
     assert f"outcomes are {', '.join(some)} and {last} points above the cooled base in-domain, in six" in page

@@ -44,7 +44,7 @@ SENTENCES = {
         "loop {full_over_outcome.in_domain:.1f} [",
         "is not clear there: {outcome_over_base_cooled.in_domain:+.1f} [",
     ),
-    ("report/epyc", "docs/results.md"): (
+    ("report/epyc", "docs/default_experiment.md"): (
         "[-1.4, +9.9], p {outcome_over_base_cooled.in_domain_p:.2f} |",
         "[+7.4, +18.8], p {policy_over_outcome.in_domain_p:.3f} |",
         "[-4.0, +5.8], p {policy_reward_over_policy.in_domain_p:.2f} |",
