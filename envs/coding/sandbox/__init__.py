@@ -3,7 +3,7 @@
     with open_sandbox("bwrap", workers=2, limits=Limits(cpu_s=2)) as sandbox:
         results = sandbox.judge([Job(program, [Stdio("1 2\\n", "3\\n")]), Job(other, [Call("add", [1, 2], 3)])])
 
-What each back end contains, and what none does: docs/coding.md. `envs/coding` reads programs and
+What each back end contains, and what none does: docs/sandbox.md. `envs/coding` reads programs and
 tests from the texts of models (`programs.py`) and remembers outcomes (`program_judge.py`).
 """
 
