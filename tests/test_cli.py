@@ -101,7 +101,7 @@ def test_a_stage_of_arms_without_one_names_them(project, capsys):
 def test_config_check_says_which_files_of_tasks_are_missing(project, capsys, monkeypatch, env, said):
     for name in ("CODING_DATA", "OSWORLD_DATA"):
         monkeypatch.delenv(name, raising=False)
-    page = {"coding_data": "docs/coding.md says where", "osworld": "docs/gui.md says how to get it"}[env]
+    page = {"coding_data": "docs/coding.md says where", "osworld": "docs/osworld.md says how to get it"}[env]
     check, write = ["check"], ["write", f"--output={project / 'other.yaml'}"]
     for words, code, mark in ((check, 2, "rlanything: env: "), (write, 0, "rlanything: warning: env: ")):
         assert run(project, "config", *words, "scale=paper", f"env={env}") == code

@@ -2,5 +2,5 @@
 
 `answers` has its limits and reads what a world says, which is never trusted; `lines` sends and receives lines in time,
 `world` is one running world, and `pool` keeps worlds for the next episode. `osworld_bridge` is a program of its own,
-which OSWorld's Python runs. docs/gui.md has the messages.
+which OSWorld's Python runs. docs/osworld.md has the messages.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Serves OSWorld's `DesktopEnv` over the protocol of docs/gui.md: JSON lines on standard input and output.
+"""Serves OSWorld's `DesktopEnv` over the protocol of docs/osworld.md: JSON lines on standard input and output.
 
 A program of its own: run it with the Python that has OSWorld's `desktop_env`. It imports nothing of this project, so
 the file can be copied to another machine: `python osworld_bridge.py --provider_name docker --headless`. Every option

@@ -24,7 +24,7 @@ class OSWorldFamily(WorldFamily):
 
     data: the folder `evaluation_examples`; tasks, templates: folders in it for panels and for training; index: the file
         that says which tasks are used. ood_apps, reward_apps: applications of out_of_domain and of reward_panel.
-    command: what starts a world, and speaks the protocol (docs/gui.md). The rest: `WorldFamily`.
+    command: what starts a world, and speaks the protocol (docs/osworld.md). The rest: `WorldFamily`.
     evaluators: digest of the evaluators that the world must have; None: any.
 
     Raises `ValueError`, naming argument, value and what is allowed.
@@ -96,7 +96,7 @@ class OSWorldFamily(WorldFamily):
             return []
         return [
             "evaluators is null: tasks do not say which of OSWorld's evaluators judge them, so two runs with different "
-            "ones have the same record. Set it to the digest that osworld_bridge.py --describe prints (docs/gui.md)"
+            "ones have the same record. Set it to the digest that osworld_bridge.py --describe prints (docs/osworld.md)"
         ]
 
     def verdicts(self, environments: Sequence[Environment]) -> Sequence[Verdict]:

@@ -54,7 +54,7 @@ def root(named: str) -> Path:
     folder = Path(os.path.expandvars(named)).expanduser()
     if not folder.is_dir():
         hint = "; set the environment variable OSWORLD_DATA to it" if "$" in str(folder) else ""
-        hint += "; docs/gui.md says how to get it"
+        hint += "; docs/osworld.md says how to get it"
         raise TaskFileError(f"data = {named}: there is no folder {folder}{hint}")
     return folder
 

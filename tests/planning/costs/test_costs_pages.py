@@ -42,7 +42,7 @@ def test_the_page_shows_a_row_that_its_command_prints(capsys):
 
 
 def test_the_page_of_osworld_has_a_setting_that_fits_and_its_memory():
-    page = (ROOT / "docs" / "gui.md").read_text()
+    page = (ROOT / "docs" / "osworld.md").read_text()
     command = next(
         line for line in page.splitlines() if line.startswith("rlanything plan scale=paper env=osworld")
     )

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A small desktop: Xvfb, openbox and real applications, served over the protocol of docs/gui.md.
+"""A small desktop: Xvfb, openbox and real applications, served over the protocol of docs/osworld.md.
 
 A program of its own, which runs in a box (`box`) with the system's Python: it needs the module `gi` with Atspi, and
 nothing of this project but the modules beside it. `guard` is around all of it, `desktop` has the servers and the
