@@ -178,7 +178,7 @@ check: DECLARED = experiments/check/$(CHECK).yaml
 check: KIND = $(shell cd $(PLACE) 2> /dev/null && PATH="$(PATH)" python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)
 # A study may have been registered under another default: REGISTERED=1 runs it under that one.
 check: PINNED = $(if $(filter 1,$(REGISTERED)),--registered)
-check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study); ENV, SCALE, REGISTERED=1
+check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder; ENV, SCALE; a published study: CHECK=table1 REGISTERED=1
 	@[ -e $(PLACE)/dvc.yaml ] || { echo "$(PLACE) is not there yet: make repro with the same ENV and SCALE makes it" >&2; exit 1; }
 	@cd $(PLACE) && python -m rlanything.checks.stages kind $(PINNED) $(DECLARED) > /dev/null
 	$(call as_stage,checks,$(CHECK),$(strip checks.stages deps $(PINNED)),outs-persist-no-cache,$(strip check $(KIND) $(PINNED)),$(DECLARED),$(PLACE))
@@ -218,7 +218,7 @@ test: install-dev  ## Install and run the tests, except those marked long or slo
 test-long: install-dev  ## Run the long tests: experiments of every kind, real trainings that are killed (CI runs both)
 	$(TESTS) -m "long and not slow"
 
-test-slow: install-dev  ## Run the learning checks, which take minutes
+test-slow: install-dev  ## Run the slow tests: do models learn, and others of minutes each (CI does not run them)
 	python -m pytest -m slow
 
 # With vLLM in the process, also a whole training, and with servers that take over updates, two of them of models that see.

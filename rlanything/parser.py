@@ -6,6 +6,7 @@ import argparse
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 _CHOICE = re.compile(
@@ -13,6 +14,9 @@ _CHOICE = re.compile(
 )
 VALUE = "key=value"
 """In the metavar of an argument: values of the configuration."""
+NEEDED = "; required"
+"""At the end of an option's help: the usage shows it as required. Its command says what is missing, with the names
+that it knows."""
 _ALIKE = 0.75
 """How much an unknown option must be like a known one to be no value of the configuration."""
 OVERRIDES = "overrides"
@@ -43,6 +47,27 @@ class Parser(argparse.ArgumentParser):
                 "; ".join(f"unknown argument {word!r}{hint}" for word, hint in zip(rest, hints, strict=True))
             )
         return found
+
+    def format_usage(self) -> str:
+        """As `ArgumentParser.format_usage`, without brackets around options that are `NEEDED`."""
+        with self._needed():
+            return super().format_usage()
+
+    def format_help(self) -> str:
+        """As `ArgumentParser.format_help`, with the usage of `format_usage`."""
+        with self._needed():
+            return super().format_help()
+
+    @contextmanager
+    def _needed(self) -> Iterator[None]:
+        needed = [action for action in self._actions if (action.help or "").endswith(NEEDED)]
+        for action in needed:
+            action.required = True
+        try:
+            yield
+        finally:
+            for action in needed:
+                action.required = False
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, with the nearest name, and exit with 2."""

@@ -88,6 +88,16 @@ def test_a_stage_of_arms_without_one_names_them(project, capsys):
     assert "--arm is missing; known: full, outcome, policy, policy_reward" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stage", ["train", "evaluate"])
+def test_the_usage_of_a_stage_of_arms_shows_that_one_is_required(stage, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([stage, "--help"])
+    usage = capsys.readouterr().out.partition("\n\n")[0]
+    assert " --arm ARM" in usage
+    assert "[--arm" not in usage
+    assert cli.build_parser().parse_args([stage]).arm == "", "the command itself names the known arms"
+
+
 @pytest.mark.parametrize(
     ("env", "said"),
     [

@@ -180,7 +180,7 @@ STAGES = (
     Stage(
         name=stages.LABEL,
         module="rlanything.stages.label",
-        help="label the final reward panels with judges' votes, or make it of another policy's trajectories",
+        help="make the final reward panels, where judges label them or they are of another policy's trajectories",
         about="The reward panels of the final measurement, with the labels of their judges",
         work=_label,
         deps=lambda config: (

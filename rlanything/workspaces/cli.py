@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import tell
 from rlanything.files.project import PARAMS
-from rlanything.parser import Subparsers
+from rlanything.parser import NEEDED, Subparsers
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import (
     composed,
@@ -57,13 +57,13 @@ def add_stages(commands: Subparsers[argparse.ArgumentParser], shown: Shown) -> N
     for stage in STAGES:
         command = commands.add_parser(stage.name, help=stage.help)
         if stage.arms is not None:
-            command.add_argument("--arm", default="", help="an arm of the configuration, e.g. full; required")
+            command.add_argument("--arm", default="", help=f"an arm of the configuration, e.g. full{NEEDED}")
         if stage.name in (BOOTSTRAP, LABEL, TRAIN, EVALUATE):
             command.add_argument(
                 "--one-process",
                 action="store_true",
-                help="everything in this process but servers of engines, one seed after the other, e.g. for a "
-                "debugger; the same results",
+                help="start no workers and train one seed after the other, e.g. for a debugger; servers of engines "
+                "stay processes of their own; results are the same",
             )
         if stage.name == TRAIN:
             command.add_argument("--dry-run", action="store_true", help="print the plan, do nothing")

@@ -8,7 +8,7 @@ from rlanything.config.sources.source import Row, Source, code, ours, paper, row
 WHOLE_FILE = "the paper gives no count; this is the whole file of the reference code's data"
 
 GENERAL: dict[str, Row] = {
-    "seed": row(ours("no result of the paper is of one named seed")),
+    "seed": row(ours("the paper names no seed")),
     "scale": row(ours("the name of a file")),
     "bootstrap": row(ours("the paper starts from instruct models, which need no warm start")),
     "endpoints": row(ours("the models of the paper are not behind endpoints")),

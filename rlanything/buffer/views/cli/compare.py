@@ -49,7 +49,7 @@ def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add `buffer drift`."""
     parser = commands.add_parser("drift", help="how far the tasks moved from where they began")
     parser.add_argument("name", metavar="RUN", help="a run, RUN@ITERATION, or REVISION[:RUN]")
-    parser.add_argument("--seed", type=int, default=0, help="of the resampling; default: 0")
+    parser.add_argument("--seed", type=int, default=0, help="of the permutation test behind p; default: 0")
     parser.add_argument("--json", action="store_true", help="as JSON, complete")
     parser.set_defaults(run=_answer_drift)
 
