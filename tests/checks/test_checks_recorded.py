@@ -26,7 +26,7 @@ TABLES = (
         "rewriting",
     ),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
-    *("slow_learning", "fast_learning", "five_times", "five_times_fit", "coding_table1"),
+    *("slow_learning", "fast_learning", "five_times", "five_times_fit", "larger_models", "coding_table1"),
 )
 """Studies of which docs/study_records.md has every hypothesis in a row: difference with its interval, p, verdict."""
 
