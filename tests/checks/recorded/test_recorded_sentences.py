@@ -108,8 +108,8 @@ SENTENCES = {
         "({base.rm_process:.1f} -> {policy_reward.rm_process:.1f}, `below_chance`)",
     ),
     "table1_fit": (
-        "and not out-of-domain (p {h.votes_out_of_domain.p_smallest:.3f}). So it is for the whole loop, there "
-        "out-of-domain too (p {h.whole_out_of_domain.p_smallest:.3f}).",
+        "and not out-of-domain (p {h.votes_out_of_domain.p_smallest:.3f}). For the whole loop it is clear in both "
+        "(out-of-domain p {h.whole_out_of_domain.p_smallest:.3f}).",
         "| `outcome` | {outcome.in_domain:.1f} | {outcome.out_of_domain:.1f} | | `policy` | "
         "{policy.in_domain:.1f} | {policy.out_of_domain:.1f} | | `policy_reward` | "
         "{policy_reward.in_domain:.1f} | {policy_reward.out_of_domain:.1f} | | `full` | "

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -158,3 +161,30 @@ def test_the_command_refuses_it_for_a_page_and_without_a_registration(root, caps
     assert "take it from git, or register the study first" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="no such file"):
         print_study(root / "experiments" / "check" / OWN.name, root, root / "params.yaml", 1, pinned=True)
+
+
+PAGE = (ROOT / "docs" / "checks.md").read_text().partition("\n## The study\n")[2]
+
+
+def test_the_page_names_the_studies_that_need_it():
+    named = re.search(r"need `--registered`, because .+?\): ((?:`\w+`(?:, )?)+)\.", PAGE)[1]
+    registrations = [path.parent for path in (ROOT / "checks").glob(f"*/{FILE}")]
+    declared = {place: load_study(OWN.with_name(f"{place.name}.yaml")) for place in registrations}
+    assert set(re.findall(r"\w+", named)) == {
+        place.name for place, study in declared.items() if pinned(study, ROOT, place)
+    }
+
+
+def test_the_first_lines_of_the_page_register_a_study(root):
+    block = re.search(r"```bash\n(.*?)```", PAGE, re.DOTALL)[1]
+    commands = [shlex.split(line, comments=True) for line in block.splitlines()]
+    made = root / "experiments" / "check" / "mine.yaml"
+    for words in commands:
+        if words[0] in ("cp", "sed"):
+            subprocess.run(words, cwd=root, check=True)
+        elif words[0] == "rlanything" and words[-1] in ("--dry-run", "--register"):
+            place = [str(root / word) if word.endswith(".yaml") else word for word in words[1:]]
+            assert main(["--root", str(root), *place]) == 0
+    study = load_study(made)
+    assert "seed=100" in study.overrides
+    assert read_registration(root / "checks" / "mine" / FILE).declared == study.model_dump(mode="json")
