@@ -18,6 +18,7 @@ TABLES = (
         "votes_apart",
         "paper_start",
         "paper_start_mixed",
+        "paper_start_lambda",
         "arms_fit",
         "weak_reward",
         "weak_reward_faster",
@@ -128,7 +129,20 @@ def own_p(folder: Path, key: tuple[str, str, str]) -> float:
 
 def test_in_how_many_experiments_votes_help():
     found = of_votes()
-    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+    words = (
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    )
     every, above = words[len(found) - 1], words[sum(low > 0 for low, _ in found.values()) - 1]
     clear = [name.removeprefix("checks/") for name, (_, p) in found.items() if p < 0.05]
     names = ", ".join(f"`{name}`" for name in clear)

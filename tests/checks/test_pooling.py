@@ -219,7 +219,7 @@ def test_a_dry_run_names_what_is_not_pooled(capsys):
     said = capsys.readouterr().out
     assert (
         "policy over outcome: in_domain, out_of_domain (reward_above 0.5; not pooled: checks/below_chance, "
-        "checks/paper_start)" in said
+        "checks/paper_start, checks/paper_start_lambda)" in said
     )
     assert "  policy_reward over policy: in_domain, out_of_domain\n" in said
 

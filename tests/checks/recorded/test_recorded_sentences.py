@@ -133,6 +133,19 @@ SENTENCES = {
         "{full_mixed.out_of_domain:.1f} | "
         "{full_mixed.rm_process:.1f} |",
     ),
+    "paper_start_lambda": (
+        "| `outcome` | {outcome.in_domain:.1f} | {outcome.out_of_domain:.1f} | – | "
+        "| `policy` | {policy.in_domain:.1f} | {policy.out_of_domain:.1f} | {policy.rm_process:.1f} | "
+        "| `policy_reward` | {policy_reward.in_domain:.1f} | {policy_reward.out_of_domain:.1f} | "
+        "{policy_reward.rm_process:.1f} | | `full` | {full.in_domain:.1f} | {full.out_of_domain:.1f} | "
+        "{full.rm_process:.1f} | | `full_mixed` | {full_mixed.in_domain:.1f} | {full_mixed.out_of_domain:.1f} | "
+        "{full_mixed.rm_process:.1f} |",
+    ),
+    "larger_models": (
+        "| `outcome` | {outcome.in_domain:.1f} | {outcome.out_of_domain:.1f} | – | – | | `policy` | "
+        "{policy.in_domain:.1f} | {policy.out_of_domain:.1f} | {policy.rm_process:.1f} | – | | `full` | "
+        "{full.in_domain:.1f} | {full.out_of_domain:.1f} | {full.rm_process:.1f} | {full.accepted_tasks:.1f} |",
+    ),
     "strong_reward_faster": (
         "In-domain a gain of 3 points is refuted (p {h.reward_in_domain.p_smallest:.3f}).",
         "The base judges {base.rm_process:.1f} % of the steps rightly (balanced), after training "
@@ -211,7 +224,8 @@ def test_what_a_reward_model_that_learns_costs_where_it_does_not_begin_below_cha
     ]
     low, high = f"{min(at_five_times):.0f}", f"{max(at_five_times):.0f}"
     assert f"| -{low} to -{high} |" in said("docs/studies.md")
-    named = {"paper_start", "below_chance", "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
+    below = {"paper_start", "paper_start_lambda", "below_chance"}
+    named = {*below, "weak_reward_faster", "pairwise", "votes_alone", "fast_learning"}
     others = [100 * found[name]["mean"] for name in found if name not in named]
     ends = f"between {min(others):.1f} and {max(others):+.1f}."
     assert f"The other {WORDS[len(others)]}, two of them fast too, lie {ends}" in said(
