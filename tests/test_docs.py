@@ -107,6 +107,14 @@ def test_links_lead_somewhere(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_the_list_of_pages_has_every_page_once():
+    listed = re.findall(
+        r"^\| \[([^\]]+)\]\(\1\) \|", (ROOT / "docs" / "README.md").read_text(), flags=re.MULTILINE
+    )
+    pages = [path.name for pattern in ("*.md", "*.ipynb") for path in (ROOT / "docs").glob(pattern)]
+    assert sorted(listed) == sorted(set(pages) - {"README.md"})
+
+
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "docs" / "notebook.ipynb", *sorted(ROOT.glob("envs/*/README.md"))]
 
 

@@ -26,7 +26,9 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> Subparsers[ar
     """Add `rollouts`, and give what takes its commands: rooms above this one add some.
 
     Commands set `run`: from parsed arguments, which include `root`, to an exit code."""
-    rollouts = commands.add_parser("rollouts", help="stored rollouts: show one, compare votes with the environment's labels, export")
+    rollouts = commands.add_parser(
+        "rollouts", help="stored rollouts: one as text, votes against labels, export"
+    )
     actions = rollouts.add_subparsers(title="commands", required=True, metavar="COMMAND")
     show = actions.add_parser("show", help="one rollout: texts, votes or tests, rewards", description=_ABOUT)
     show.add_argument("run_name", metavar="RUN", help="an arm, a run or its folder, e.g. full/seed-0")

@@ -288,7 +288,24 @@ def test_the_table_of_a_page_has_the_published_numbers(page):
     assert table == expected
     votes = next(row for row in stored if (row["arm"], row["over"]) == ("policy", "outcome"))
     if page == "README.md":
-        assert f"Mostly right votes on steps of games add {100 * votes['pooled']['mean']:.1f};" in text
+        gain, (below_chance, paper_start) = (
+            100 * votes["pooled"]["mean"],
+            map(arms, ("below_chance", "paper_start")),
+        )
+        right = [100 * found["policy"]["rm_process"]["mean"] for found in (below_chance, paper_start)]
+        cost = [
+            100 * (found["outcome"]["in_domain"]["mean"] - found["policy"]["in_domain"]["mean"])
+            for found in (below_chance, paper_start)
+        ]
+        assert (
+            f"Votes on steps of games, right more often than wrong, add {gain:.1f}; those right on {right[0]:.1f} and "
+            f"{right[1]:.1f} % of the steps cost {cost[0]:.1f} and {cost[1]:.1f}."
+        ) in text
+
+
+def arms(name: str) -> dict:
+    """What a published study measured: arm -> metric -> mean and interval."""
+    return json.loads((ROOT / "checks" / name / "study.json").read_text())["arms"]
 
 
 def cell(row: dict) -> str:
