@@ -288,19 +288,19 @@ def test_the_table_of_a_page_has_the_published_numbers(page):
     assert table == expected
     votes = next(row for row in stored if (row["arm"], row["over"]) == ("policy", "outcome"))
     if page == "README.md":
-        gain, (below_chance, paper_start) = (
-            100 * votes["pooled"]["mean"],
-            map(arms, ("below_chance", "paper_start")),
-        )
-        right = [100 * found["policy"]["rm_process"]["mean"] for found in (below_chance, paper_start)]
+        left_out = list(map(arms, ("below_chance", "paper_start", "paper_start_lambda")))
+        right = [100 * found["policy"]["rm_process"]["mean"] for found in left_out]
         cost = [
             100 * (found["outcome"]["in_domain"]["mean"] - found["policy"]["in_domain"]["mean"])
-            for found in (below_chance, paper_start)
+            for found in left_out
         ]
         assert (
-            f"Votes on steps of games, right more often than wrong, add {gain:.1f}; those right on {right[0]:.1f} and "
-            f"{right[1]:.1f} % of the steps cost {cost[0]:.1f} and {cost[1]:.1f}."
+            f"Votes on steps of games, right more often than wrong, add {100 * votes['pooled']['mean']:.1f}; those "
+            f"right on {min(right):.0f} to {max(right):.0f} % of the steps cost {min(cost):.0f} to {max(cost):.0f}."
         ) in text
+        rights, costs = (", ".join(f"{x:.1f}" for x in of).rsplit(", ", 1) for of in (right, cost))
+        assert f"are right on {' and '.join(rights)} % of the steps (balanced)" in text
+        assert f"`policy` is {' and '.join(costs)} below `outcome` there" in text
 
 
 def arms(name: str) -> dict:
