@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rlanything.checks.workspace import Workspace
+from rlanything.checks.workspace import Task, Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
 
@@ -24,9 +24,18 @@ def finished(space: Workspace, check: str) -> Iterator[None]:
         _require_as_it_was(space)
         for number, task in enumerate(left, 1):
             say(check, f"{number} of {len(left)}: {task.title}")
-            task.work()
-            _require_as_it_was(space)
+            _do(space, task)
         yield
+
+
+def _do(space: Workspace, task: Task) -> None:
+    """Do a task. What it made goes where the project changed meanwhile: nobody could say of which code it is."""
+    try:
+        task.work()
+        _require_as_it_was(space)
+    except BaseException:
+        task.forget()
+        raise
 
 
 def _require_as_it_was(space: Workspace) -> None:

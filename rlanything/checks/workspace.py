@@ -19,12 +19,13 @@ from rlanything.checks.expert import measure_expert
 from rlanything.checks.training import CEILING, EXPERT, Training
 from rlanything.config import BASE, BASE_COOLED, Checkpoint, Config, parse
 from rlanything.core.ids import content_id
-from rlanything.files import hashes
+from rlanything.files import atomic, hashes
 from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.records import write_json
 from rlanything.planning import check, compose
 from rlanything.runs.imports import code_hashes
 from rlanything.runs.layout import Layout
+from rlanything.stages import EVALUATE, LABEL
 from rlanything.stages.cooling import measure_cooled
 from rlanything.stages.missing import Command, missing_runs, run_command
 from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, sources
@@ -43,6 +44,17 @@ class Task:
 
     title: str
     work: Callable[[], None]
+    made: Path | None = None
+    """What it makes, where it does not itself compare code and inputs before it leaves a result there."""
+
+    def forget(self) -> None:
+        """Remove what it made."""
+        if self.made is None:
+            return
+        if self.made.is_dir():
+            atomic.remove(self.made)
+        else:
+            self.made.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -125,11 +137,21 @@ class Workspace:
         cooled = [BASE_COOLED] if self.config.evaluate.cooling is not None else []
         arms = (BASE, *cooled, *self.declared.trained)
         for command in missing_runs(self.config, self.root, arms):
-            yield Task(f"{command[0]} {command[-1]}", partial(run_command, self.config, self.root, command))
+            work = partial(run_command, self.config, self.root, command)
+            yield Task(f"{command[0]} {command[-1]}", work, self._result(command))
         if self.declared.ceiling is not None and not self._measured(CEILING):
-            yield Task("the ceiling", lambda: self._write(CEILING, self._ceiling()))
+            yield self._measuring(CEILING, self._ceiling)
         if self.declared.expert and not self._measured(EXPERT):
-            yield Task("the expert", lambda: self._write(EXPERT, measure_expert(self.config, self.root)))
+            yield self._measuring(EXPERT, lambda: measure_expert(self.config, self.root))
+
+    def _result(self, command: Command) -> Path | None:
+        """What `Task.made` is of a command of `missing_runs`."""
+        layout, (stage, *words) = Layout(self.root), command
+        return {LABEL: layout.labels, EVALUATE: layout.evaluation(words[-1] if words else "")}.get(stage)
+
+    def _measuring(self, name: str, measure: Callable[[], Mapping[str, Any]]) -> Task:
+        place = Layout(self.root).evaluation(name)
+        return Task(f"the {name}", lambda: write_json(place, {"arm": name, **measure()}), place)
 
     def _making(self, config: Config, overrides: list[str], whose: str) -> Iterator[Task]:
         """Tasks and base models that are not there."""
@@ -139,16 +161,13 @@ class Workspace:
 
     def _make(self, config: Config, place: Path, overrides: list[str], command: Command) -> None:
         self.inputs.prepare(place, overrides)
-        run_command(config, place, command)
+        self.inputs.make(config, place, command)
 
     def _ceiling(self) -> dict[str, Any]:
         """The ceiling on the panels, at its own best temperature."""
         config = self.ceiling_config()
         place = self.inputs.place(config) / config.model.policy.path
         return measure_cooled(self.config, self.root, Checkpoint(path=str(place.resolve())), config)
-
-    def _write(self, name: str, results: Mapping[str, Any]) -> None:
-        write_json(Layout(self.root).evaluation(name), {"arm": name, **results})
 
     def _measured(self, name: str) -> bool:
         return Layout(self.root).evaluation(name).is_file()

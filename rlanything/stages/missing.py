@@ -9,6 +9,7 @@ from rlanything.config import CONTROLS, Config
 from rlanything.runs.layout import Layout
 from rlanything.stages import EVALUATE, LABEL, TRAIN
 from rlanything.stages.declared import STAGES
+from rlanything.stages.stage import Stage
 
 Command = tuple[str, ...]
 """Arguments of `rlanything`: a stage, and `--arm` with its name if the stage has arms."""
@@ -36,6 +37,10 @@ def _trained(layout: Layout, arm: str, seeds: int) -> bool:
 
 def run_command(config: Config, root: Path, command: Command) -> None:
     """Run such a command in this process. Raises what its stage raises."""
-    name, *words = command
-    (stage,) = (stage for stage in STAGES if stage.name == name)
-    stage.work(config, root, words[-1] if words else "")
+    stage_of(command).work(config, root, command[-1] if command[1:] else "")
+
+
+def stage_of(command: Command) -> Stage:
+    """The stage that such a command runs."""
+    (stage,) = (stage for stage in STAGES if stage.name == command[0])
+    return stage

@@ -7,7 +7,8 @@ they are made once, in .rla/inputs/<key>/. A workspace that `make repro` filled 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlanything.config import Config
@@ -19,9 +20,18 @@ from rlanything.planning import compose
 from rlanything.planning.uncommitted import few
 from rlanything.runs.provenance import changed, flat
 from rlanything.stages import TASKS
-from rlanything.stages.missing import run_command
-from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs, sources
+from rlanything.stages.missing import Command, run_command, stage_of
+from rlanything.sweep.trials.inputs import (
+    MADE,
+    SOURCES,
+    Inputs,
+    link,
+    missing_inputs,
+    removed_on_error,
+    sources,
+)
 from rlanything.workspaces import places
+from rlanything.workspaces.unchanged import unchanged
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,8 @@ class Trial:
     root: Path
     config: Config
     inputs: Path
+    shared: Inputs | None = field(default=None, compare=False)
+    """What made the name of `inputs`, which other trials use too; None: they are the workspace's own."""
 
 
 def trial_name(overrides: Sequence[str]) -> str:
@@ -64,7 +76,7 @@ def prepare(project: Path, params: Path, overrides: Sequence[str], name: str = "
         compose.write(file, overrides, project)
     if found != project:
         inputs.prepare(found, overrides)
-    return Trial(name, place, config, found)
+    return Trial(name, place, config, found, inputs)
 
 
 def _check_same(file: Path, text: str) -> None:
@@ -84,12 +96,26 @@ def _has_own(place: Path, names: Sequence[str]) -> bool:
 def make_inputs(trial: Trial, stage: str) -> list[str]:
     """Make the tasks and base models that `stage` needs, itself included, and that are missing.
 
-    Returns the stages that ran.
+    Returns the stages that ran. Raises `ConfigError` where code, prompts or parameters changed while one ran; what it
+    made is then removed.
     """
     ran = []
     for command in missing_inputs(trial.inputs):
         if stage == TASKS and command[0] != TASKS:
             break
-        run_command(trial.config, trial.inputs, command)
+        if trial.shared is None:
+            _make_own(trial, command)
+        else:
+            trial.shared.make(trial.config, trial.inputs, command)
         ran.append(command[0])
     return ran
+
+
+def _make_own(trial: Trial, command: Command) -> None:
+    """Run a command in a workspace with sources of its own."""
+    checked = unchanged(stage_of(command), trial.config, trial.root, "", trial.root / PARAMS)
+    with ExitStack() as stack:
+        stack.enter_context(checked)
+        run_command(trial.config, trial.root, command)
+        with removed_on_error(trial.root, command):
+            stack.close()

@@ -16,6 +16,7 @@ from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
 from rlanything.runs.layout import Layout
+from rlanything.sweep.trials import inputs
 from rlanything.sweep.trials.inputs import MADE, SOURCES, link
 from rlanything.workspaces import linked, trial
 
@@ -166,7 +167,7 @@ def test_a_stage_that_would_change_linked_inputs_names_the_command_that_works(pr
         assert "would change another folder's results" in said
         assert f"or makes them: `rlanything --workspace half {stage} {shlex.join(words)}`" in said
     ran = []
-    monkeypatch.setattr(trial, "run_command", lambda config, root, command: ran.append(command))
+    monkeypatch.setattr(inputs, "run_command", lambda config, root, command: ran.append(command))
     assert run(project, "--workspace", "half", "bootstrap", *words) == 0
     assert ran == [("tasks",), ("bootstrap",)]
 

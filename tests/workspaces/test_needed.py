@@ -7,6 +7,7 @@ import shlex
 import pytest
 from workspace_cases import TINY, run
 
+from rlanything.sweep.trials import inputs
 from rlanything.workspaces import trial
 
 WORDS = [*TINY, "signals.lambda=0.5"]
@@ -14,7 +15,7 @@ WORDS = [*TINY, "signals.lambda=0.5"]
 
 @pytest.fixture(autouse=True)
 def _nothing_runs(monkeypatch):
-    monkeypatch.setattr(trial, "run_command", lambda *_: pytest.fail("a stage ran"))
+    monkeypatch.setattr(inputs, "run_command", lambda *_: pytest.fail("a stage ran"))
 
 
 def test_a_report_needs_what_was_measured_in_the_trial(project, capsys):
@@ -59,6 +60,6 @@ def test_the_arm_whose_reward_model_judges_is_needed_first(project, capsys):
 
 def test_the_base_needs_no_run(project, monkeypatch):
     ran = []
-    monkeypatch.setattr(trial, "run_command", lambda config, root, command: ran.append(command))
+    monkeypatch.setattr(inputs, "run_command", lambda config, root, command: ran.append(command))
     assert run(project, "evaluate", "--arm", "base", *WORDS) == 2  # this test makes no models
     assert ran == [("tasks",), ("bootstrap",)]

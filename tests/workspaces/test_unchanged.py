@@ -14,6 +14,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
 from rlanything.stages import declared, report, tasks
+from rlanything.sweep.trials import inputs
 from rlanything.workspaces import trial
 from rlanything.workspaces import unchanged as module
 from rlanything.workspaces.unchanged import unchanged
@@ -145,3 +146,58 @@ def test_the_command_of_a_trial_does_too(project, monkeypatch, capsys):
     )
     assert run(project, "report", *words) == 2
     assert "changed while report ran: signals.lambda: 0.5 -> 0.25" in capsys.readouterr().err
+
+
+PROMPT = "experiments/prompts/embedded/judge.txt"
+
+
+def own_experiments(folder: Path) -> Path:
+    """A project's folder of experiments as files of its own; returns a prompt of it."""
+    (folder / "experiments").unlink(missing_ok=True)
+    shutil.copytree(ROOT / "experiments", folder / "experiments")
+    return folder / PROMPT
+
+
+def stage_of(prompt: Path, changing: str, ran: list[str]):
+    """In the place of a stage that makes tasks or base models: writes the prompt that it had."""
+
+    def work(_config, root: Path, command: tuple[str, ...]) -> None:
+        ran.append(command[0])
+        if command[0] == changing:
+            prompt.write_text("another\n")
+        place = root / {"tasks": "data/tasks/manifest.json", "bootstrap": "models/bootstrap.json"}[command[0]]
+        place.parent.mkdir(parents=True)
+        place.write_text(prompt.read_text())
+
+    return work
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("changing", ["tasks", "bootstrap"])
+def test_inputs_of_a_trial_that_a_changed_prompt_made_are_not_kept_for_it(
+    project, monkeypatch, capsys, changing, own
+):
+    """own: the workspace has sources of its own, as one that `make repro` filled."""
+    place = project / ".rla" / "mine"
+    if own:
+        place.mkdir(parents=True)
+        (place / "envs").symlink_to(ROOT / "envs")
+        (place / "dvc.yaml").symlink_to(ROOT / "dvc.yaml")
+        compose.write(place / "params.yaml", [*TINY, "seed=7"], project)
+    prompt = own_experiments(place if own else project)
+    before, ran = prompt.read_text(), []
+    words = ["--workspace", "mine", "bootstrap", *TINY, "seed=7"]
+    monkeypatch.setattr(trial, "run_command", stage_of(prompt, changing, ran))
+    monkeypatch.setattr(inputs, "run_command", stage_of(prompt, changing, ran))
+    stops = changing == "bootstrap" or not own  # a workspace's own tasks depend on no prompt
+    assert run(project, *words) == (2 if stops else 0)
+    assert (f"changed while {changing} ran" in capsys.readouterr().err) == stops
+    if not stops:
+        return
+    prompt.write_text(before)
+    for place_of in (trial, inputs):
+        monkeypatch.setattr(place_of, "run_command", stage_of(prompt, "", ran))
+    ran.clear()
+    assert run(project, *words) == 0
+    assert ran == (["tasks", "bootstrap"] if changing == "tasks" else ["bootstrap"])
+    assert (place / "models" / "bootstrap.json").read_text() == before

@@ -16,6 +16,7 @@ from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
 from rlanything.planning import compose
+from rlanything.sweep.trials import inputs
 from rlanything.workspaces import listing, places, trial
 
 
@@ -54,7 +55,7 @@ def test_a_trial_leaves_what_is_recorded_alone_and_shares_its_inputs(project, ca
 def test_a_stage_with_overrides_makes_what_it_needs_and_no_more(project, monkeypatch, stage, made):
     """In one process where that is asked for."""
     ran = []
-    monkeypatch.setattr(trial, "run_command", lambda config, root, command: ran.append((*command, config)))
+    monkeypatch.setattr(inputs, "run_command", lambda config, root, command: ran.append((*command, config)))
     words = [] if stage == "tasks" else ["--one-process"]
     assert run(project, stage, *words, *TINY, "seed=1", "train.workers=4", "executor=processes") == 0
     assert [name for name, _ in ran] == made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.files import atomic, hashes
 from rlanything.files.hashes import digest
 from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.planning import compose
@@ -18,7 +20,7 @@ from rlanything.planning.pipeline import Pipeline
 from rlanything.runs.layout import Layout
 from rlanything.runs.provenance import changed, flat
 from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, TASKS
-from rlanything.stages.missing import Command
+from rlanything.stages.missing import Command, run_command, stage_of
 from rlanything.sweep.trials.recorded import same
 
 MADE = ("data", "models")
@@ -85,6 +87,32 @@ class Inputs:
         link(place, self.root, SOURCES)
         config = compose.write(place / PARAMS, overrides, self.root)
         link(place, self.root, sources(config, self.root))
+
+    def make(self, config: Config, place: Path, command: Command) -> None:
+        """Run one of `missing_inputs` at a place of `folder`, whose name is the key of what the results depend on.
+
+        Raises `ConfigError` where the key is another one afterwards. What the command made is removed then.
+        """
+        run_command(config, place, command)
+        with removed_on_error(place, command):
+            hashes.forget()
+            if self.key(config) != place.name:
+                raise ConfigError(
+                    f"changed while {command[0]} ran: code, prompts or parameters of tasks and base models. What it "
+                    f"made may be of the one or the other: removed from {place}. The same command makes it again"
+                )
+
+
+@contextmanager
+def removed_on_error(place: Path, command: Command) -> Iterator[None]:
+    """Remove what a command has made at `place` where the block, which checks it, does not end well."""
+    try:
+        yield
+    except BaseException:
+        for made in stage_of(command).outs:
+            if (place / str(made)).is_dir():
+                atomic.remove(place / str(made))
+        raise
 
 
 def missing_inputs(place: Path) -> list[Command]:
