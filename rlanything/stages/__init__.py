@@ -4,6 +4,10 @@ Their names are here, and which commands read what others write. `declared` decl
 The code of a single run is in `runs/`.
 """
 
+from __future__ import annotations
+
+import os
+
 TASKS, BOOTSTRAP, TRAIN, LABEL, EVALUATE, REPORT = (
     "tasks",
     "bootstrap",
@@ -18,6 +22,11 @@ EXAM = "livebench"
 """The first word of the commands of an exam, which read a project as stages do."""
 ALL = (*BEFORE_TRAINING, f"{TRAIN}*", LABEL, f"{EVALUATE}*", f"{EXAM}*")
 """Every command that reads what `BEFORE_TRAINING` writes, or writes it, as `files.locks.stage` takes them."""
+
+
+def by_dvc() -> bool:
+    """Whether DVC runs this command as a stage."""
+    return "DVC_STAGE" in os.environ
 
 
 def of_arm(stage: str, arm: str) -> str:

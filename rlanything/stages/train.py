@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rlanything.config import Config
@@ -13,6 +13,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.printable import say
 from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
+from rlanything.files.hashes import tree_hash
 from rlanything.loop.share import wait_for_all
 from rlanything.runs import families, provenance, timings
 from rlanything.runs.build import fetch_commit
@@ -22,7 +23,7 @@ from rlanything.runs.launch import first_process, workers
 from rlanything.runs.layout import Layout, trained
 from rlanything.runs.resuming import divisions, origins
 from rlanything.runs.workers import side_by_side
-from rlanything.stages import BEFORE_TRAINING, EVALUATE, EXAM, LABEL, TRAIN, of_arm
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, EXAM, LABEL, TRAIN, by_dvc, of_arm
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
@@ -34,7 +35,7 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
     if not first_process():
         _run(config, root, arm)
         return
-    takers = [name for name, other in config.arms.items() if other.reward_from == arm]
+    takers = _takers(config, arm)
     # The lock of an exam names its model and not the arm that it examines, so no exam may run.
     apart = [*BEFORE_TRAINING, LABEL, f"{EXAM}*", *(of_arm(EVALUATE, name) for name in (arm, *takers))]
     apart += [of_arm(TRAIN, name) for name in (*takers, *([source] if source else []))]
@@ -70,11 +71,39 @@ def _run(config: Config, root: Path, arm: str) -> None:
         return
     hashes.forget()
     origins.unchanged(config, root, arm, origin)()
+    if not by_dvc():  # which measures again by itself
+        _forget_measured(config, layout, arm, folders)
     place(list(folders.values()), layout.run(arm, 0).parent)
     provenance.write(config, root, arm, origin, live, divisions.record(live, origin.key))
     for seed, folder in folders.items():
         timings.keep(folder.path, layout.timings(arm, seed))
     atomic.remove(live.parent)  # its name is the key of this run, so it holds nothing else
+
+
+def _forget_measured(config: Config, layout: Layout, arm: str, folders: Mapping[int, RunFolder]) -> None:
+    """Remove what was measured of the arm's last runs, unless the new ones are the same to the byte.
+
+    It goes before the new runs take their place, so that a kill leaves no evaluation beside runs that it is not of.
+    """
+    before = sorted(layout.run(arm, 0).parent.glob("seed-*"))
+    if {run.name: tree_hash(run) for run in before} == {
+        folder.path.name: tree_hash(folder.finished) for folder in folders.values()
+    }:
+        return
+    for name in (arm, *_takers(config, arm)):
+        place = layout.evaluation(name)
+        if place.is_file():
+            place.unlink()
+            atomic.sync(place.parent)
+            say(
+                f"{arm}: {place} is removed: it was measured with other runs of {arm}; "
+                f"`rlanything {of_arm(EVALUATE, name)}` measures again"
+            )
+
+
+def _takers(config: Config, arm: str) -> list[str]:
+    """The arms that are judged by this one's reward models."""
+    return [name for name, other in config.arms.items() if other.reward_from == arm]
 
 
 def _intact(folder: RunFolder) -> int:

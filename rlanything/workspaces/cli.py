@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -24,7 +23,7 @@ from rlanything.planning.commands import (
     say_uncommitted,
     warn,
 )
-from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, EVALUATE, LABEL, REPORT, TRAIN, of_arm
+from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, EVALUATE, LABEL, REPORT, TRAIN, by_dvc, of_arm
 from rlanything.workspaces import places
 
 if TYPE_CHECKING:
@@ -149,8 +148,7 @@ def _stage(args: argparse.Namespace) -> int:
         if args.overrides
         else configuration(args, engine=stage.engine, data=real, installed=real)
     )
-    by_dvc = "DVC_STAGE" in os.environ
-    if by_dvc and real and not args.overrides:  # by hand, nothing is recorded as of this dvc.yaml
+    if by_dvc() and real and not args.overrides:  # by hand, nothing is recorded as of this dvc.yaml
         dvcfile.check(args.root, config)
     stage.check_needed(config)
     stage.check_arm(config, args.arm)
@@ -170,7 +168,7 @@ def _stage(args: argparse.Namespace) -> int:
         linked.require_own(args.root, stage.name)
     if args.within:
         linked.check(args.root, args.project, config, stage.name, args.arm)
-    if not by_dvc:  # DVC would show it for every stage of an experiment
+    if not by_dvc():  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
     with _progress(args, args.root), unchanged(stage, config, args.root, args.arm, params_file(args)):
         stage.work(config.in_one_process() if args.one_process else config, args.root, args.arm)

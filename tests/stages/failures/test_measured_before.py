@@ -1,0 +1,83 @@
+"""An evaluation never stands beside runs that it was not measured with: training by hand removes it."""
+
+from __future__ import annotations
+
+import golden_cases as golden
+import pytest
+
+from rlanything.files.records import write_json
+from rlanything.runs.folder import RunFolder
+from rlanything.runs.layout import Layout
+from rlanything.stages import train
+
+MEASURED = ("base", "outcome", "full", "step_only", "policy_reward")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.delenv("DVC_STAGE", raising=False)
+    root = golden.project(tmp_path / "project")
+    for arm in MEASURED:
+        write_json(Layout(root).evaluation(arm), {"arm": arm})
+    return root
+
+
+def learn(root, arm: str, weights: str, monkeypatch) -> None:
+    """Train an arm; its seeds end with these weights."""
+
+    def ended(config, root, origin, arm, seeds) -> None:
+        for seed in seeds:
+            finished = RunFolder(Layout(root).live(origin.key, arm, seed)).finished
+            finished.mkdir(parents=True)
+            (finished / "weights").write_text(f"{weights} {seed}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "_train", ended)
+        train.train_arm(golden.configuration(), root, arm)
+
+
+def left(root) -> set[str]:
+    return {path.stem for path in (root / "evaluation").glob("*.json")}
+
+
+def test_another_run_takes_the_evaluation_of_the_arm_and_of_those_that_its_reward_models_judge(
+    project, monkeypatch, capsys
+):
+    arms = golden.configuration().arms
+    judged = {name for name in MEASURED if name in arms and arms[name].reward_from == "policy_reward"}
+    assert judged, "the golden configuration has such an arm"
+    for arm in ("policy_reward", "outcome"):
+        learn(project, arm, "first", monkeypatch)
+    for arm in MEASURED:
+        write_json(Layout(project).evaluation(arm), {"arm": arm})
+    capsys.readouterr()
+    learn(project, "policy_reward", "second", monkeypatch)
+    assert left(project) == {*MEASURED} - {"policy_reward", *judged}
+    assert "`rlanything evaluate --arm policy_reward` measures again" in capsys.readouterr().err
+
+
+def test_the_same_run_keeps_it(project, monkeypatch):
+    learn(project, "outcome", "first", monkeypatch)
+    write_json(Layout(project).evaluation("outcome"), {"arm": "outcome"})
+    learn(project, "outcome", "first", monkeypatch)
+    assert left(project) == {*MEASURED}
+
+
+def test_it_is_gone_before_the_runs_are_replaced(project, monkeypatch):
+    """Killed in between, the old runs have no evaluation, and the new ones none of the old."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    learn(project, "outcome", "first", monkeypatch)
+    write_json(Layout(project).evaluation("outcome"), {"arm": "outcome"})
+    monkeypatch.setattr(train, "place", killed)
+    with pytest.raises(KeyboardInterrupt):
+        learn(project, "outcome", "second", monkeypatch)
+    assert left(project) == {*MEASURED} - {"outcome"}
+
+
+def test_dvc_which_removes_the_runs_first_and_knows_what_to_measure_again_is_left_alone(project, monkeypatch):
+    monkeypatch.setenv("DVC_STAGE", "train@outcome")
+    learn(project, "outcome", "first", monkeypatch)
+    assert left(project) == {*MEASURED}
