@@ -31,17 +31,18 @@ def published_declaration(folder: Path) -> dict[str, Any]:
 
 
 def committed(path: Path) -> str | None:
-    """The newest text of a file in the history of the commit that is checked out, also of one that was deleted since.
+    """The newest text of a file in git's history, also of one that was deleted since. None where git has none."""
+    return next(versions(path), None)
 
-    None where git has none.
-    """
+
+def versions(path: Path) -> Iterator[str]:
+    """The texts of a file in the history of the commit that is checked out, the newest first."""
     # Without --full-history git follows one side of a merge, and would not see what came and went on the other.
     words = ("rev-list", "--full-history", "HEAD", "--", _inside(path))
     for commit in (_git(path.parent, *words) or "").split():
         text = _git(path.parent, "show", f"{commit}:{_place(path)}")
         if text is not None:
-            return text
-    return None
+            yield text
 
 
 def _git(folder: Path, *words: str) -> str | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rlanything.checks.study import registration
+from rlanything.checks.study import recomputed, registration
 from rlanything.checks.study.declare import Hypothesis, Study, load_study
 from rlanything.checks.study.earlier import RESULTS, is_published
+from rlanything.checks.study.registration import Stamp
 from rlanything.checks.study.results import Found, Row
 from rlanything.checks.study.rewriting import Part
 from rlanything.checks.study.verdict import Tested, Verdict
@@ -54,16 +55,18 @@ class _Results(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     declared: dict[str, Any]
+    registration: Stamp
     hypotheses: dict[str, _Tested]
     arms: dict[str, dict[str, Estimate]]
     rewriting: dict[str, tuple[Part, ...]] = {}
 
 
 def read_published(folder: Path) -> Found:
-    """What the published study in `folder` found. Every number of its tables is that of study.json; none is computed.
+    """What the published study in `folder` found. Every number of its tables is that of study.json.
 
-    Raises `ConfigError` where nothing was published, or where a file of it is damaged or of another study, and
-    `ReportError` for a result of an arm that cannot be read.
+    Raises `ConfigError` where nothing was published, where a file of it is damaged or of another study, where a result
+    does not follow from evaluation/ or a registration is not that in git; `ReportError` for an evaluation that cannot
+    be read.
     """
     if not is_published(folder):
         raise ConfigError(f"{folder / RESULTS}: no such file; run the study first, or take it from git")
@@ -78,13 +81,19 @@ def read_published(folder: Path) -> Found:
     for name, declared in ((RESULTS, results.declared), (registration.FILE, registered.declared)):
         if validated(Study, declared, f"{folder / name}: what it declares is not a valid study") != study:
             raise ConfigError(f"{folder / name}: {DECLARATION} declares another study; take both from git")
+    if results.registration != Stamp(**registered.model_dump(include=set(Stamp.model_fields))):
+        raise ConfigError(
+            f"{folder / RESULTS}: published under the registration of {results.registration.at}, and "
+            f"{registration.FILE} is another one; take both from git"
+        )
+    registration.require_as_in_git(registered, folder / registration.FILE)
     if differ := registration.changed_since(registered, config):
         raise ConfigError(
             f"{folder / PARAMS}: not the configuration that was registered; differs in {differ}; take it from git"
         )
     by_name = {metric.name: metric for metric in metrics}
     extras = read_extras(folder, study.measured, "take it from git")
-    return Found(
+    found = Found(
         study,
         registered,
         contents_of(config),
@@ -98,6 +107,8 @@ def read_published(folder: Path) -> Found:
         extras.within,
         extras.crashed,
     )
+    recomputed.check(found, folder)
+    return found
 
 
 def _results(path: Path) -> _Results:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
@@ -43,8 +43,8 @@ class First(BaseModel):
     hash: str
 
 
-class Registration(BaseModel):
-    """What was registered: the declaration and the configuration, their hash, when, and at which git commit.
+class Stamp(BaseModel):
+    """When a study was registered, at which git commit, and the hash of what was registered.
 
     clean: whether everything was committed; None without git. first: of a study that other code made register again.
     """
@@ -54,6 +54,11 @@ class Registration(BaseModel):
     clean: bool | None
     hash: str
     first: First | None = None
+
+
+class Registration(Stamp):
+    """The same with what was registered: the declaration and the configuration."""
+
     declared: dict[str, Any]
     configuration: dict[str, Any]
 
@@ -73,6 +78,7 @@ def register(study: Study, space: Workspace, folder: Path) -> Registration:
     if place.is_file():
         found = read_registration(place)
         if found == began or found.hash == content_id(content):
+            require_as_in_git(found, place)
             return found
     git = revision(space.project)
     made = Registration(
@@ -108,6 +114,7 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
             f"{place}: the study was changed after it was registered ({_changes(found, content)}); register it again: "
             f"`{command}`"
         )
+    require_as_in_git(found, place)
     if began is None:
         write_json(kept, found.model_dump(mode="json"))
     elif found != began:
@@ -116,6 +123,30 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
             f"one from git, or from {kept}"
         )
     return found
+
+
+def require_as_in_git(found: Registration, place: Path) -> None:
+    """Raise `ConfigError` where git has registrations at `place`, and the one that was read there is none of them.
+
+    One that newer code made, and that is not committed yet, names the first one.
+    """
+    known = list(earlier.versions(place))
+    if not known or any(_is(text, found) for text in known):
+        return
+    newest = _checked(_parsed(known[0], place), f"{place} in git")
+    if found.first != _first(newest):
+        keys = differing(newest.model_dump(mode="json"), found.model_dump(mode="json"))
+        raise ConfigError(
+            f"{place}: it is no registration that git has; differs in {_few(keys)}; take it from git"
+        )
+
+
+def _is(text: str, found: Registration) -> bool:
+    """Whether a text is this registration in all of its fields."""
+    try:
+        return Registration.model_validate_json(text) == found
+    except ValidationError:  # of a version of the code that had other fields
+        return False
 
 
 def changed_since(registered: Registration, config: Config) -> str:

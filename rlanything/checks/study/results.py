@@ -72,23 +72,9 @@ class Found:
 
 def read(root: Path, study: Study, config: Config, registration: Registration) -> Found:
     """What the workspace at `root` holds. Raises `ReportError` for a result that cannot be read."""
-    layout = Layout(root)
-    panels = {
-        name: read_evaluation(layout.evaluation(name), name, AGAIN)
-        for name in study.measured
-        if layout.evaluation(name).is_file()
-    }
     metrics = metrics_for(config)
-    comparison = Comparison(panels, metrics)
-    values = {
-        arm: {
-            metric.name: value
-            for metric in metrics
-            if (value := comparison.estimate(arm, metric)) is not None
-        }
-        for arm in panels
-    }
-    rows = tuple(_rows(study, panels, metrics))
+    panels = read_panels(root, study, AGAIN)
+    rows, values = computed(study, panels, metrics)
     extras = read_extras(root, study.measured, AGAIN)
     return Found(
         study,
@@ -101,6 +87,35 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
         extras.within,
         extras.crashed,
     )
+
+
+def read_panels(root: Path, study: Study, hint: str) -> Panels:
+    """The evaluations below `root` of the study's arms that were measured. hint: what to do about a damaged one.
+
+    Raises `ReportError`.
+    """
+    layout = Layout(root)
+    return {
+        name: read_evaluation(layout.evaluation(name), name, hint)
+        for name in study.measured
+        if layout.evaluation(name).is_file()
+    }
+
+
+def computed(
+    study: Study, panels: Panels, metrics: tuple[Metric, ...]
+) -> tuple[tuple[Row, ...], dict[str, dict[str, Estimate]]]:
+    """What follows from the evaluations alone: `rows` and `values` of `Found`."""
+    comparison = Comparison(panels, metrics)
+    values = {
+        arm: {
+            metric.name: value
+            for metric in metrics
+            if (value := comparison.estimate(arm, metric)) is not None
+        }
+        for arm in panels
+    }
+    return tuple(_rows(study, panels, metrics)), values
 
 
 def _rows(study: Study, panels: Panels, metrics: tuple[Metric, ...]) -> list[Row]:

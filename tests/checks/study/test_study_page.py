@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,16 +47,54 @@ def test_the_recorded_page_is_the_one_that_its_own_folder_gives(name, tmp_path):
             assert (folder / path).read_bytes() == (RECORDED / name / path).read_bytes(), path
 
 
-def test_the_numbers_are_those_of_the_file_and_none_is_computed(copy):
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("arms", "policy", "in_domain", "mean"), 0.123),
+        (("hypotheses", "votes_alone", "difference", "mean"), -0.777),
+        (("hypotheses", "votes_alone", "difference", "p"), 0.001),
+        (("hypotheses", "votes_alone", "verdict"), "holds"),
+        (("hypotheses", "votes_alone", "difference"), None),
+        (("arms", "policy"), {}),
+        (("registration", "at"), "2020-01-01T00:00:00+00:00"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
+)
+def test_results_that_do_not_follow_from_the_folder_are_refused_and_nothing_is_drawn(
+    copy, place, value, capsys
+):
+    path, page = copy / "study.json", (copy / "report.md").read_bytes()
+    results = json.loads(path.read_text())
+    section = results
+    for key in place[:-1]:
+        section = section[key]
+    section[place[-1]] = value
+    path.write_text(json.dumps(results))
+    assert draw(copy) == 2
+    said = capsys.readouterr().err
+    if place[0] == "registration":
+        assert f"published under the registration of {value}, and registration.json is another one" in said
+    else:
+        shown = "nothing" if value == {} else value
+        assert f"{'.'.join(place)}" in said
+        assert f" = {shown}, and from evaluation/ follows " in said
+    assert (copy / "report.md").read_bytes() == page
+
+
+def test_an_evaluation_that_the_results_are_not_of_is_refused(copy, capsys):
+    shutil.copyfile(copy / "evaluation" / "outcome.json", copy / "evaluation" / "policy.json")
+    path = copy / "evaluation" / "policy.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "arm": "policy"}))
+    assert draw(copy) == 2
+    assert "study.json: hypotheses." in capsys.readouterr().err
+
+
+def test_a_last_digit_that_another_processor_rounds_otherwise_is_the_same_result(copy):
     path = copy / "study.json"
     results = json.loads(path.read_text())
-    results["arms"]["policy"]["in_domain"] = {"mean": 0.123, "low": 0.1, "high": 0.2}
-    results["hypotheses"]["votes_alone"]["difference"]["mean"] = -0.777
+    results["arms"]["policy"]["in_domain"]["mean"] *= 1 + 1e-13
     path.write_text(json.dumps(results))
     assert draw(copy) == 0
-    page = (copy / "report.md").read_text()
-    assert page.count("| `policy` | 12.3 [10.0, 20.0] |") == 2  # of all arms, and of Fig. 6a's
-    assert "| -77.7 [" in page
 
 
 def test_episodes_that_crashed_in_a_measurement_are_said(copy):
@@ -117,14 +156,16 @@ def test_the_page_is_of_the_results_that_lie_there_when_it_is_drawn(copy, monkey
 
     @contextmanager
     def held(name: str, root: Path) -> Iterator[Path]:
-        path = copy / "study.json"
-        path.write_text(path.read_text().replace("refuted: the opposite holds", "open"))
+        path = copy / "evaluation" / "policy.json"
+        results = json.loads(path.read_text())
+        results["seeds"]["0"]["crashed"] = {"out_of_domain": 2}
+        path.write_text(json.dumps(results))
         with published(name, root) as folder:
             yield folder
 
     monkeypatch.setattr(command, "published", held)
     assert draw(copy) == 0
-    assert "the opposite holds" not in (copy / "report.md").read_text()
+    assert "`policy`: 2 episodes of `out_of_domain` crashed" in (copy / "report.md").read_text()
 
 
 def test_results_of_other_hypotheses_are_refused(copy):
@@ -171,3 +212,19 @@ def test_a_dry_run_writes_nothing_whatever_else_is_asked_for(copy, other, capsys
     with pytest.raises(SystemExit):
         main([*words, "--dry-run", other])
     assert f"{other}: not allowed with argument --dry-run" in capsys.readouterr().err
+
+
+def test_the_time_of_a_registration_is_the_one_in_git(copy, capsys):
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "1"],
+    ):
+        subprocess.run(["git", "-C", str(copy), *words], check=True)
+    assert draw(copy) == 0
+    for name in ("registration.json", "study.json"):
+        results = json.loads((copy / name).read_text())
+        results.get("registration", results)["at"] = "2020-01-01T00:00:00+00:00"
+        (copy / name).write_text(json.dumps(results))
+    assert draw(copy) == 2
+    assert "registration.json: it is no registration that git has; differs in at" in capsys.readouterr().err

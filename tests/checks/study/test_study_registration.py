@@ -124,6 +124,40 @@ def test_a_committed_registration_counts_when_its_file_was_deleted(space, tmp_pa
         register(declared(tmp_path, smallest=0.01), where, place)
 
 
+@pytest.mark.parametrize(
+    "field", [{"at": "2020-01-01T00:00:00+00:00"}, {"commit": "0" * 40}, {"clean": True}, {"first": None}]
+)
+def test_when_and_where_it_was_registered_is_what_git_has(space, field):
+    """None of it is in the hash."""
+    study, where, place = in_git(space)
+    before = json.loads((place / FILE).read_text())
+    if field == {"first": None}:
+        field = {"first": {"at": "2020-01-01T00:00:00+00:00", "commit": None, "hash": before["hash"]}}
+    elif field == {"clean": True}:
+        field = {"clean": not before["clean"]}
+    write_json(place / FILE, {**before, **field})
+    for again in (lambda: register(study, where, place), lambda: registered(study, where, place, "now")):
+        with pytest.raises(
+            ConfigError, match=f"no registration that git has; differs in {next(iter(field))}"
+        ):
+            again()
+    write_json(place / FILE, before)
+    assert registered(study, where, place, "now") == register(study, where, place)
+
+
+def test_one_that_newer_code_made_and_an_older_one_of_git_are_known(space):
+    study, where, place = in_git(space)
+    first = json.loads((place / FILE).read_text())
+    (place / FILE).unlink()
+    again = register(study, where, place)
+    assert again.first is not None
+    assert registered(study, replace(where, root=where.root / "one"), place, "now") == again
+    git(place.parent, "add", "place")
+    git(place.parent, "commit", "--quiet", "-m", "registered again")
+    write_json(place / FILE, first)
+    assert registered(study, replace(where, root=where.root / "two"), place, "now").first is None
+
+
 def test_a_registration_that_came_and_went_on_a_merged_branch_counts(space, tmp_path):
     _study, where, place = space
     root = place.parent
