@@ -15,6 +15,8 @@ from rlanything.files.project import DECLARED, PRIVATE
 
 PLACE = "checks"
 """The folder of the project that holds the results of each check, by its name."""
+HIDDEN = ".*"
+"""Names that are no results: what a killed process left of a file."""
 Declared = TypeVar("Declared")
 
 
@@ -44,6 +46,12 @@ def published(name: str, root: Path) -> Iterator[Path]:
         atomic.whole(place) as folder,
     ):
         yield folder
+
+
+def copy_evaluations(workspace: Path, folder: Path) -> None:
+    """Copy what was measured in a workspace beside the results that follow from it."""
+    hidden = shutil.ignore_patterns(HIDDEN)
+    shutil.copytree(workspace / "evaluation", folder / "evaluation", ignore=hidden)
 
 
 def keep(file: Path, declared: Declared, load: Callable[[Path], Declared], place: Path) -> None:

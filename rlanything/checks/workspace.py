@@ -151,7 +151,12 @@ class Workspace:
 
     def _measuring(self, name: str, measure: Callable[[], Mapping[str, Any]]) -> Task:
         place = Layout(self.root).evaluation(name)
-        return Task(f"the {name}", lambda: write_json(place, {"arm": name, **measure()}), place)
+
+        def work() -> None:
+            atomic.clear_leftovers(place)
+            write_json(place, {"arm": name, **measure()})
+
+        return Task(f"the {name}", work, place)
 
     def _making(self, config: Config, overrides: list[str], whose: str) -> Iterator[Task]:
         """Tasks and base models that are not there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration, keep, published
+from rlanything.checks.declaration import PLACE, check_declaration, copy_evaluations, keep, published
 from rlanything.checks.ladder import document, figure, results
 from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.ladder.results import Found
@@ -59,4 +59,4 @@ def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     (folder / "figures").mkdir()
     for name, content in figure.draw(found):
         (folder / "figures" / name).write_bytes(content)
-    shutil.copytree(workspace / "evaluation", folder / "evaluation")
+    copy_evaluations(workspace, folder)

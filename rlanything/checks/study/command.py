@@ -5,7 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration, keep, published
+from rlanything.checks.declaration import (
+    HIDDEN,
+    PLACE,
+    check_declaration,
+    copy_evaluations,
+    keep,
+    published,
+)
 from rlanything.checks.running import finished, print_tasks, say
 from rlanything.checks.study import document, figure, registration, results
 from rlanything.checks.study.declare import Study, load_study
@@ -74,7 +81,7 @@ def draw_study(file: Path, root: Path) -> Found:
     read_published(place)  # before anything is written; another process may publish it until it is locked
     with published(file.stem, root) as folder:
         found = read_published(place)
-        drawn = shutil.ignore_patterns(PAGE, FIGURES)
+        drawn = shutil.ignore_patterns(PAGE, FIGURES, HIDDEN)
         shutil.copytree(place, folder, dirs_exist_ok=True, ignore=drawn)
         _draw(found, file.stem, folder)
     say(f"study {file.stem}", f"page: {place / PAGE}")
@@ -108,7 +115,7 @@ def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     shutil.copyfile(workspace / PARAMS, folder / PARAMS)
     write_json(folder / "study.json", document.to_json(found))
     _draw(found, file.stem, folder)
-    shutil.copytree(workspace / "evaluation", folder / "evaluation")
+    copy_evaluations(workspace, folder)
 
 
 def _draw(found: Found, name: str, folder: Path) -> None:

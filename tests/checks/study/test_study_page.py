@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rlanything.checks.declaration import published
+from rlanything.checks.declaration import copy_evaluations, published
 from rlanything.checks.study import command, figure
 from rlanything.checks.study.document import to_json
 from rlanything.checks.study.published import read_published
@@ -228,3 +228,24 @@ def test_the_time_of_a_registration_is_the_one_in_git(copy, capsys):
         (copy / name).write_text(json.dumps(results))
     assert draw(copy) == 2
     assert "registration.json: it is no registration that git has; differs in at" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_is_not_published(copy, tmp_path):
+    left = ".policy.json.4711-0a1b2c3d.tmp"
+    (copy / "evaluation" / left).write_text("{")
+    (copy / ".study.json.4711-0a1b2c3d.tmp").write_text("{")
+    copy_evaluations(copy, tmp_path / "published")
+    assert {path.name for path in (tmp_path / "published" / "evaluation").iterdir()} == {
+        path.name for path in (RECORDED / "study" / "evaluation").iterdir()
+    }
+    assert draw(copy) == 0
+    assert not [path for path in copy.rglob(".*") if path.is_file()]
+
+
+def test_git_and_dvc_ignore_what_a_killed_process_left():
+    """So it is neither committed nor hashed with the results beside it."""
+    places = ("report/.report.md.4711-0a1b2c3d.tmp", ".params.yaml.4711-0a1b2c3d.tmp", "checks/.tmp-study/x")
+    root = RECORDED.parent
+    words = ["git", "-C", str(root), "check-ignore", *places]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == [*places]
+    assert ".*" in (root / ".dvcignore").read_text().split()
