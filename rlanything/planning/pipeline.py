@@ -10,7 +10,8 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.hashes import files_in
 from rlanything.files.yaml_file import read_mapping
-from rlanything.runs.imports import code_files, targets
+from rlanything.runs.imports import code_files, packages, targets
+from rlanything.runs.machine import versions
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
 from rlanything.stages.declared import STAGES
 from rlanything.stages.dependencies import Columns, folders
@@ -46,6 +47,10 @@ class Pipeline:
         elsewhere = {*self._outputs(), *CODE}
         kept = [p for p in places if not elsewhere & {*_first(p, self.root)}]
         return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
+
+    def packages(self, stages: Iterable[str], data: Mapping[str, Any]) -> dict[str, str]:
+        """Name -> version of the packages that the code of `stages` imports, as a run's origin has them."""
+        return versions(packages([name for stage in _declared(stages) for name in _modules(stage, data)]))
 
     def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
         """The code of `stages`, with the classes that `data` names. They can differ from those in dvc.yaml."""
@@ -92,7 +97,12 @@ def trial_stages(arms: Sequence[str]) -> list[str]:
 
 def code_of(stage: Stage, data: Mapping[str, Any]) -> dict[str, Path]:
     """Name -> file of a stage's code, with the classes that it makes objects of under the configuration `data`."""
-    return code_files([stage.module, *targets([look_up(data, section) for section in stage.makes])])
+    return code_files(_modules(stage, data))
+
+
+def _modules(stage: Stage, data: Mapping[str, Any]) -> list[str]:
+    """The dotted names of a stage's module and of the classes that it makes objects of."""
+    return [stage.module, *targets([look_up(data, section) for section in stage.makes])]
 
 
 def _declared(names: Iterable[str]) -> list[Stage]:

@@ -18,7 +18,7 @@ from rlanything.checks.declaration import published
 from rlanything.checks.ladder.declare import load_ladder
 from rlanything.checks.workspace import Task, Workspace
 from rlanything.core.errors import ConfigError
-from rlanything.planning import compose
+from rlanything.planning import compose, pipeline
 
 DECLARED = {
     "ladder": "ladder",
@@ -206,9 +206,11 @@ def test_nothing_more_is_done_once_the_project_has_changed_and_nothing_published
     assert space.done == ["one", "two"][:after]
 
 
-def test_a_workspace_is_current_until_the_project_is_another():
+def test_a_workspace_is_current_until_the_project_is_another(monkeypatch):
     ladder = load_ladder(ROOT / "experiments" / "check" / "ladder.yaml")
     space = Workspace.of("ladder", ladder, ROOT, ROOT / "params.yaml", 1)
     assert space.is_current()
     other = ladder.model_copy(update={"seeds": ladder.seeds + 1})
     assert not replace(space, declared=other).is_current()
+    monkeypatch.setattr(pipeline, "versions", lambda _: {"torch": "0.0.1"})
+    assert not space.is_current(), "arms of two versions of a package are never compared"

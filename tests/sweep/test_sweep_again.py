@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import re
+from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from optuna.trial import TrialState
 from sweep_cases import ROOT, declared, make, play, write_results
 
 from rlanything.core.errors import ConfigError
-from rlanything.planning import compose
+from rlanything.planning import compose, pipeline
+from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.results.publish import publish
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.claims import Claims
@@ -218,8 +221,27 @@ def test_the_key_is_that_of_its_readable_parts(tmp_path):
     written = json.loads((Path(tmp_path) / "key.json").read_text())
     assert Key(**written).short == first.short
     assert first.differences(Key.read(tmp_path / "key.json")) == []
-    for part in ("config", "files", "inputs"):
+    for part in ("config", "files", "inputs", "packages"):
         assert key(**{part: {"x": "y"}}).short != first.short
+
+
+def test_another_version_of_a_package_is_another_study_and_is_named(tmp_path, monkeypatch):
+    sweep, inputs = declared(), Inputs.of(ROOT, ROOT / "params.yaml", tmp_path)
+    base = compose_base(sweep, ROOT)
+    before = Key.of(sweep.arms, base, inputs)
+    assert before.packages["torch"] == metadata.version("torch")
+    kept = {name: "0.0.1" if name == "torch" else version for name, version in before.packages.items()}
+    monkeypatch.setattr(pipeline, "versions", lambda _: kept)
+    now = Key.of(sweep.arms, base, inputs)
+    assert now.short != before.short
+    assert now.differences(before) == [f'torch: there "{before.packages["torch"]}", here "0.0.1"']
+
+
+def test_a_key_of_older_code_without_packages_is_read(tmp_path):
+    older = asdict(key())
+    del older["packages"]
+    (tmp_path / "key.json").write_text(json.dumps(older))
+    assert Key.read(tmp_path / "key.json") == key()
 
 
 def test_a_trial_has_what_its_configuration_names_in_the_project(tmp_path):

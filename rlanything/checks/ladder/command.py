@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from rlanything.checks import origins
 from rlanything.checks.declaration import PLACE, check_declaration, copy_evaluations, keep, published
 from rlanything.checks.ladder import document, figure, results
 from rlanything.checks.ladder.declare import Ladder, load_ladder
@@ -60,3 +61,4 @@ def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     for name, content in figure.draw(found):
         (folder / "figures" / name).write_bytes(content)
     copy_evaluations(workspace, folder)
+    origins.publish(workspace, folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from rlanything.checks import origins
 from rlanything.checks.declaration import (
     HIDDEN,
     PLACE,
@@ -116,6 +117,7 @@ def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     write_json(folder / "study.json", document.to_json(found))
     _draw(found, file.stem, folder)
     copy_evaluations(workspace, folder)
+    origins.publish(workspace, folder)
 
 
 def _draw(found: Found, name: str, folder: Path) -> None:

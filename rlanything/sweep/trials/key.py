@@ -1,4 +1,4 @@
-"""What all trials of a study have in common: configuration, code and inputs. A hash of it names the study.
+"""What all trials of a study have in common: configuration, code, inputs and packages. A hash of it names the study.
 
     <folder>/<name>-<key>/key.json       the same in readable form
 
@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -40,6 +40,7 @@ class _Stored(TypedDict):
     config: dict[str, Any]
     files: dict[str, str]
     inputs: dict[str, str]
+    packages: NotRequired[dict[str, str]]
 
 
 _FORM = Form(_Stored)
@@ -47,21 +48,26 @@ _FORM = Form(_Stored)
 
 @dataclass(frozen=True)
 class Key:
-    """What all trials have in common. `files`, `inputs`: path in the project -> sha256."""
+    """What all trials have in common. `files`, `inputs`: path in the project -> sha256; `packages`: name -> version.
+
+    packages: empty in keys that older code wrote.
+    """
 
     config: Mapping[str, Any]
     files: Mapping[str, str]
     inputs: Mapping[str, str]
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, arms: Sequence[str], base: Mapping[str, Any], inputs: Inputs) -> Key:
         """Of trials of these arms; `base`: their common configuration. Inputs that are made for them follow from it."""
-        files = inputs.pipeline.files(trial_stages(arms), base)
+        stages = trial_stages(arms)
+        files, packages = inputs.pipeline.files(stages, base), inputs.pipeline.packages(stages, base)
         own: list[Path] = []
         if inputs.place(parse(dict(base))) == inputs.root:
             own = [path for name in MADE for path in files_in(inputs.root / name)]
         common = {k: v for k, v in base.items() if k != "scale"}
-        return cls(common, file_hashes(inputs.root, files), file_hashes(inputs.root, own))
+        return cls(common, file_hashes(inputs.root, files), file_hashes(inputs.root, own), packages)
 
     @classmethod
     def read(cls, path: Path) -> Key:
@@ -71,7 +77,7 @@ class Key:
             _FORM.check(found)
         except ValueError as error:
             raise FileError(f"{path}: {error}") from None
-        return cls(found["config"], found["files"], found["inputs"])
+        return cls(found["config"], found["files"], found["inputs"], found.get("packages", {}))
 
     @property
     def short(self) -> str:
@@ -91,9 +97,11 @@ class Key:
 
     def differences(self, other: Key) -> list[str]:
         """What differs in `other`, the key of another study: one text for each."""
+        values = [(_flat(other.config), _flat(self.config)), (other.packages, self.packages)]
         found = [
             f"{name}: there {_shown(before)}, here {_shown(now)}"
-            for name, before, now in _changed(_flat(other.config), _flat(self.config))
+            for there, here in values
+            for name, before, now in _changed(there, here)
         ]
         for part in ("inputs", "files"):
             for name, before, now in _changed(getattr(other, part), getattr(self, part)):
