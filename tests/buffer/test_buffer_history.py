@@ -84,12 +84,77 @@ def test_what_a_run_without_rollouts_did_not_keep_is_not_called_checked(here, ca
     assert [check["records"] for check in verify("full/seed-1")["checks"]][-2:] == [None, None]
     assert command("verify", "full/seed-1") == 0
     *_, rollouts, accuracies = capsys.readouterr().out.splitlines()
-    assert rollouts == "  -       rollouts: of the tasks that the slots had (not kept)"
-    assert accuracies == "  -       accuracies: events against rollouts (not kept)"
+    assert rollouts == "  -       rollouts: of the tasks that the slots had (none here)"
+    assert accuracies == "  -       accuracies: events against rollouts (none here)"
     record(here / "start", 0, TaskBuffer.start([kitchen(0, "mug", "shelf")]))
     assert [check["records"] for check in verify("start")["checks"]][-2:] == [0, 0], (
         "there was nothing to keep"
     )
+
+
+def write_provenance(here, arm="full", **train):
+    (here / "provenance").mkdir(exist_ok=True)
+    record = {"arm": arm, "config": {"train": train}, "seeds": {"0": {}, "1": {}}}
+    (here / "provenance" / f"{arm}.json").write_text(json.dumps(record))
+
+
+def test_only_a_record_says_that_rollouts_were_not_kept(here, capsys):
+    write_provenance(here, iterations=1, save_rollouts=False)
+    assert command("verify", "full/seed-1") == 0
+    assert capsys.readouterr().out.count("(not kept)") == 2
+    write_provenance(here, iterations=1, save_rollouts=True)
+    assert command("verify", "full/seed-0") == 0, "they are there"
+    assert command("verify", "full/seed-1") == 1
+    said = capsys.readouterr().out
+    assert "no rollouts of iteration 0, and provenance/full.json says they were saved" in said
+
+
+def test_a_record_says_nothing_of_a_run_that_lies_beside_its_own(here):
+    write_provenance(here, iterations=20, save_rollouts=True)
+    (here / "runs/full/seed-1").rename(here / "runs/full/seed-9")
+    assert command("verify", "full/seed-9") == 0
+
+
+def lose_the_last_snapshot(buffer):
+    (buffer / "iter_0002.jsonl").unlink()
+    *kept, _, _, _, _ = (buffer / "events.jsonl").read_text().splitlines(keepends=True)
+    (buffer / "events.jsonl").write_text("".join(kept))
+
+
+def repeat_the_last_snapshot(buffer):
+    (buffer / "iter_0003.jsonl").write_bytes((buffer / "iter_0002.jsonl").read_bytes())
+
+
+def lose_a_snapshot(buffer):
+    (buffer / "iter_0001.jsonl").unlink()
+
+
+@pytest.mark.parametrize("recorded", ["metrics", "provenance"])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lose_the_last_snapshot, "so its last snapshot is 2; here it is 1"),
+        (repeat_the_last_snapshot, "so its last snapshot is 2; here it is 3"),
+        (lose_a_snapshot, "snapshot 1 is missing, and 2 is there"),
+    ],
+)
+def test_a_finished_run_is_as_long_as_it_says(here, capsys, damage, message, recorded):
+    if recorded == "metrics":
+        (here / RUN / "metrics.jsonl").write_text('{"iteration": 0}\n{"iteration": 1}\n')
+    else:
+        write_provenance(here, iterations=1, save_rollouts=True)
+    assert command("verify", "full/seed-0") == 0
+    damage(here / RUN / "buffer")
+    capsys.readouterr()
+    assert command("verify", "full/seed-0") == 1
+    assert message in capsys.readouterr().out
+
+
+def test_rollouts_lead_to_a_snapshot_that_is_there(here, capsys):
+    """As where the last snapshot and its events are gone, of a run that no record tells the length of."""
+    lose_the_last_snapshot(here / RUN / "buffer")
+    assert command("verify", "full/seed-0") == 1
+    assert "iter_0002.jsonl.gz led to a snapshot that is not there" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["full/seed-0@1", "runs/full/seed-0/buffer/iter_0001.jsonl"])
@@ -265,7 +330,7 @@ def lose_a_file_of_rollouts(here):
         ),
         (
             lose_a_file_of_rollouts,
-            "slot 0, iteration 0, proposed event: that iteration has no rollouts",
+            "rollouts: no rollouts of iteration 0, and those of others are there",
         ),
         (break_rollouts, "iter_0002.jsonl.gz: cannot be read"),
         (write_no_rollout, "iter_0002.jsonl.gz, line 1: not the record of a rollout"),

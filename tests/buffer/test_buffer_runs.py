@@ -170,6 +170,16 @@ def test_every_command_takes_it(on_its_way, capsys):
     assert "every record holds" in capsys.readouterr().out
 
 
+def test_an_iteration_that_is_gone_is_missed(on_its_way, capsys):
+    live, _, goes_on = on_its_way
+    goes_on()
+    assert command("verify", "full/seed-0") == 0
+    shutil.rmtree(live.iterations / "0000")
+    assert open_run(live.path).iterations == (0, 2), "the others keep their numbers"
+    assert command("verify", "full/seed-0") == 1
+    assert "snapshot 1 is missing, and 2 is there" in capsys.readouterr().out
+
+
 def test_a_run_in_training_has_the_name_that_it_will_have(on_its_way, capsys):
     live, finished, _ = on_its_way
     for name in ("full/seed-0", "runs/full/seed-0", "full"):

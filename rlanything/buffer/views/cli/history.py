@@ -87,7 +87,7 @@ def _verify_text(page: Mapping[str, Any], _: Screen) -> str:
         if check["problem"]:
             lines += [f"  BROKEN  {check['check']}", f"          {one_line(check['problem'])}"]
         else:
-            count = "not kept" if check["records"] is None else check["records"]
+            count = check["note"] if check["records"] is None else check["records"]
             lines.append(f"  {'-' if check['records'] is None else 'ok':<6}  {check['check']} ({count})")
     return "\n".join(lines) + "\n"
 

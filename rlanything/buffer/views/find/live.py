@@ -58,7 +58,8 @@ def live_run(path: Path) -> LiveRun | None:
     names = filter(_PUBLISHED.fullmatch, DISK.names(path / ITERATIONS))
     folders = [path / ITERATIONS / name for name in sorted(names, key=int)]
     places = {path / FOLDER / START: [path / START]}
-    for number, folder in enumerate(folders, start=1):
+    for folder in folders:
+        number = int(folder.name) + 1
         places[snapshot_path(path / FOLDER, number)] = [folder / "buffer.jsonl"]
         for name in filter(lambda name: name.endswith(_RECORD), DISK.names(folder)):
             kind = name.removesuffix(_RECORD)

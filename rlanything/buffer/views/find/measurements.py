@@ -39,9 +39,14 @@ class Measurement:
         return self.solved / self.rollouts if self.rollouts else None
 
 
+def rollouts_folder(run: RunBuffer) -> Path:
+    """Where the rollouts of a run lie, if they were kept."""
+    return (run.folder.parent if run.folder.name == FOLDER else run.folder) / "rollouts"
+
+
 def rollout_files(run: RunBuffer) -> dict[int, Path]:
     """Iteration -> the file of its rollouts, if it was kept."""
-    folder = (run.folder.parent if run.folder.name == FOLDER else run.folder) / "rollouts"
+    folder = rollouts_folder(run)
     names = set(run.files.names(folder))
     numbered = ((n - 1, f"iter_{n:04d}.jsonl.gz") for n in run.iterations if n > 0)
     return {iteration: folder / name for iteration, name in numbered if name in names}

@@ -13,6 +13,7 @@ from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.views.find.measurements import Measurement, read_measurements, rollout_files
 from rlanything.buffer.views.find.runs import RunBuffer
 from rlanything.buffer.views.find.source import Source
+from rlanything.buffer.views.history.whole import check_rollouts, check_snapshots, saved
 from rlanything.core.adaptation import AcceptanceRule, accepts, direction, outside_band
 from rlanything.core.types import DECISIONS, EventKind
 
@@ -23,12 +24,13 @@ _CLOSE = 1e-9
 class Check:
     """One check: the number of records checked, and what is wrong with the first broken one, or None.
 
-    records: None where the run did not keep what the check reads.
+    records: None where the run has nothing that the check could read. note: why.
     """
 
     check: str
     records: int | None
     problem: str | None = None
+    note: str = ""
 
 
 @dataclass
@@ -46,7 +48,7 @@ def verify_run(source: Source, rule: AcceptanceRule) -> list[Check]:
     """All checks of the run `source`; decisions are checked by `rule`. Raises `TaskBufferError` for a file."""
     state = _Run(source.run_buffer, rule)
     steps: tuple[tuple[str, Callable[[_Run], int | None]], ...] = (
-        ("snapshots: ids, digests, order of versions", _snapshots),
+        ("snapshots: none missing, ids, digests, order of versions", _snapshots),
         ("events: whole, ids", _events),
         ("chain: each event follows the one before it, each snapshot its events", _chain),
         ("events give the snapshots: parents, versions, tries", _replay),
@@ -57,20 +59,26 @@ def verify_run(source: Source, rule: AcceptanceRule) -> list[Check]:
     checks: list[Check] = []
     for name, step in steps:
         checks.append(_check(name, step, state))
-        if checks[-1].problem and step in (_snapshots, _events):
+        if checks[-1].problem and step in (_snapshots, _events, _rollouts):
             break  # the other checks need what this one found broken
     return checks
 
 
 def _check(name: str, step: Callable[[_Run], int | None], state: _Run) -> Check:
     try:
-        return Check(name, step(state))
+        records = step(state)
+        return Check(name, records, note="" if records is not None else _why_none(state.run))
     except TaskBufferError as error:
         return Check(name, 0, str(error))
 
 
+def _why_none(run: RunBuffer) -> str:
+    return "not kept" if saved(run) is False else "none here"
+
+
 def _snapshots(state: _Run) -> int:
     """Reading a snapshot recomputes every task id and the digest of the whole."""
+    check_snapshots(state.run)
     count = 0
     for iteration in state.run.iterations:
         buffer = state.run.at(iteration)
@@ -187,12 +195,11 @@ def _request(event: Event, rule: AcceptanceRule) -> None:
 
 
 def _rollouts(state: _Run) -> int | None:
-    files = rollout_files(state.run)
-    if not files and len(state.run.iterations) > 1:
+    if not check_rollouts(state.run) and len(state.run.iterations) > 1:
         return None
     groups = 0
     tried = {(e.iteration, e.slot, e.task.task_id) for e in state.events if e.kind in DECISIONS and e.task}
-    for iteration, path in files.items():
+    for iteration, path in rollout_files(state.run).items():
         heads = state.heads.get(iteration, {})
         for m in read_measurements(state.run, iteration, path):
             if not m.proposal and heads and heads.get(m.slot) != m.task_id:
@@ -209,16 +216,13 @@ def _rollouts(state: _Run) -> int | None:
 
 
 def _accuracies(state: _Run) -> int | None:
-    with_rollouts = set(rollout_files(state.run))
-    if not with_rollouts:
+    if not rollout_files(state.run):
         return None if len(state.run.iterations) > 1 else 0
     known: dict[tuple[int, str], set[float]] = defaultdict(set)
     for (_, slot, task_id, _), m in state.measured.items():
         if m.accuracy is not None:
             known[slot, task_id].add(m.accuracy)
     for event in state.events:
-        if event.iteration not in with_rollouts:
-            raise TaskBufferError(f"{_where(event)}: that iteration has no rollouts")
         _measured(event, state.measured)
         if event.parent_accuracy not in known[event.slot, event.parent_id]:
             problem = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
