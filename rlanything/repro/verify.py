@@ -35,7 +35,8 @@ class Outcome:
     outputs: output -> whether it has the same bytes. files: number of files in all outputs. difference: the first
     difference, if one was found. unknown: why none could be found, although outputs differ. divided: as from
     `divided_arms`: no run from the start gives these arms' bytes. former: outputs of stages that the pipeline no longer
-    has, which were not made again. unclaimed: outputs that were made, and that dvc.lock does not have."""
+    has, which were not made again. unclaimed: outputs that were made, and that dvc.lock does not have. changed: files
+    or outputs of the project itself that are not what its dvc.lock says."""
 
     outputs: Mapping[str, bool]
     files: int
@@ -44,11 +45,12 @@ class Outcome:
     divided: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
     unclaimed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
-        """Whether every output is recorded, and the same."""
-        return all(self.outputs.values()) and not self.unclaimed
+        """Whether every output is recorded, and the same, in the project too."""
+        return all(self.outputs.values()) and not self.unclaimed and not self.changed
 
     @property
     def other_models(self) -> bool:
@@ -64,11 +66,11 @@ def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep
     """
     copy = workspace.from_disk(root) if revision is None else workspace.from_revision(root, revision)
     known = divided_arms(root if revision is None else copy.root)  # before the run writes records of its own
-    for line in known:
+    for line in (*known, *_changed(copy.changed)):
         say(line)
     say(f"the pipeline runs in {copy.root}; interrupted, the same command goes on there")
     copy.run()
-    outcome = replace(compare(root, revision, copy), divided=known)
+    outcome = replace(compare(root, revision, copy), divided=known, changed=copy.changed)
     copy.end()
     if outcome.same and not keep:
         remove(copy.root)
@@ -119,6 +121,7 @@ def text(outcome: Outcome) -> str:
     lines += [
         f"  unknown  {path}: not in dvc.lock, so nothing says what it was" for path in outcome.unclaimed
     ]
+    lines += [f"  CHANGED  {line}" for line in _changed(outcome.changed)]
     lines += [f"  not run  {path}: of a stage that the pipeline no longer has" for path in outcome.former]
     count = sum(outcome.outputs.values())
     lines.append(
@@ -136,6 +139,10 @@ def text(outcome: Outcome) -> str:
             f"another sample (docs/reproducibility.md#limits). This one: {kind()}"
         )
     return "\n".join(lines) + "\n"
+
+
+def _changed(paths: Sequence[str]) -> list[str]:
+    return [safe(f"{path}: not what dvc.lock says") for path in paths]
 
 
 def _results(outputs: Mapping[str, Output]) -> dict[str, Output]:

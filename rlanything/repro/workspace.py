@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rlanything.buffer.views.find.revision import known_revisions, nearest
@@ -22,6 +23,7 @@ from rlanything.files import hashes
 from rlanything.files.atomic import clear, clear_removed, remove
 from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.reader import read_text
+from rlanything.repro import claimed
 from rlanything.repro.pipeline import Locked, Pipeline, read_lock, read_pipeline
 from rlanything.runs.machine import packages
 
@@ -59,11 +61,15 @@ _SKIPPED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 @dataclass(frozen=True)
 class Workspace:
-    """The copy. locked: the outputs in the original's dvc.lock. stages: those of the pipeline."""
+    """The copy. locked: the outputs in the original's dvc.lock. stages: those of the pipeline.
+
+    changed: what the original has of them, on disk or in git, and dvc.lock does not say so (`claimed.changed`).
+    """
 
     root: Path
     locked: Locked
     stages: frozenset[str]
+    changed: tuple[str, ...]
 
     def run(self) -> None:
         """Run `dvc repro` in the copy. Raises `ConfigError` when it fails.
@@ -104,7 +110,8 @@ def from_disk(root: Path) -> Workspace:
             _copy(source, folder / name)
 
     _begin(target, fill)
-    return Workspace(target, read_lock(lock, read_text(lock), pipeline.stages), pipeline.stages)
+    locked = read_lock(lock, read_text(lock), pipeline.stages)
+    return Workspace(target, locked, pipeline.stages, claimed.changed(root, locked))
 
 
 def from_revision(root: Path, revision: str) -> Workspace:
@@ -117,17 +124,18 @@ def from_revision(root: Path, revision: str) -> Workspace:
     target = root / PRIVATE / "verify" / f"{commit[:12]}-{_software()[:12]}"
 
     def fill(folder: Path) -> None:
-        with tarfile.open(fileobj=BytesIO(archive)) as files:
-            files.extractall(folder, **_CAREFULLY)
+        _unpack(archive, folder)
         (folder / "dvc.lock").unlink()
-        _configure(folder)
         for name in read_pipeline(folder).needs:
             if (root / name).exists() and not (folder / name).exists():
                 _copy(root / name, folder / name)
 
     _begin(target, fill)
     stages = read_pipeline(target).stages
-    return Workspace(target, read_lock(root / "dvc.lock", lock, stages), stages)
+    locked = read_lock(root / "dvc.lock", lock, stages)
+    with TemporaryDirectory(prefix=".git-", dir=target.parent) as folder:  # the copy's own are made again
+        _unpack(archive, Path(folder))
+        return Workspace(target, locked, stages, claimed.changed(Path(folder), locked))
 
 
 def _more(pipeline: Pipeline) -> list[str]:
@@ -147,6 +155,12 @@ def _begin(target: Path, fill: Callable[[Path], None]) -> None:
         fill(half)
         _configure(half)
         half.rename(target)
+
+
+def _unpack(archive: bytes, folder: Path) -> None:
+    with tarfile.open(fileobj=BytesIO(archive)) as files:
+        files.extractall(folder, **_CAREFULLY)
+    _configure(folder)
 
 
 def _configure(folder: Path) -> None:

@@ -114,6 +114,44 @@ def test_an_output_that_nothing_is_recorded_of_is_not_verified(project, capsys):
     assert "1 of 1 outputs (1 files) came out with the same bytes" in printed
 
 
+def test_the_claimed_files_themselves_are_compared_with_the_lock(project, capsys):
+    damaged = project / "runs" / "full" / "metrics.jsonl"
+    text = damaged.read_text().replace("3.0", "9.0")
+    damaged.unlink()  # it may be a link into the cache
+    damaged.write_text(text)
+    assert main(["--root", str(project), "verify-repro"]) == 1
+    printed = capsys.readouterr().out
+    assert "2 of 2 outputs (2 files) came out with the same bytes" in printed
+    assert "CHANGED  runs/full/metrics.jsonl: not what dvc.lock says" in printed
+
+
+def test_of_a_revision_the_results_that_git_holds_are_compared_with_its_lock(project, capsys):
+    """What was forged and committed, while everything is as it was on disk."""
+    record = project / "provenance" / "full.json"
+    made = record.read_text()
+    record.write_text('"forged"')
+    run(project, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-am", "forged")
+    record.write_text(made)
+    shutil.rmtree(project / "data")  # what is not there is not compared
+    assert main(["--root", str(project), "verify-repro", "HEAD"]) == 1
+    assert "CHANGED  provenance/full.json: not what dvc.lock says" in capsys.readouterr().out
+
+
+def test_a_folder_is_hashed_as_dvc_does(project):
+    """Also one with folders in it and files that .dvcignore names; without a list in the cache the folder is named."""
+    (project / ".dvcignore").write_text("*.md\n")
+    made = "import pathlib as p; [(f.parent.mkdir(parents=True, exist_ok=True), f.write_text('1'))"
+    made += " for f in map(p.Path, ['out/b/c.txt', 'out/b.txt', 'out/a.md'])]"
+    stage = {"cmd": f'python -c "{made}"', "outs": [{"out": {"cache": False}}]}
+    (project / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"make": stage}}))
+    run(project, "dvc", "repro")
+    assert workspace.from_disk(project).changed == ()
+    (project / "out" / "a.md").write_text("2")
+    assert workspace.from_disk(project).changed == ()
+    (project / "out" / "b" / "c.txt").write_text("2")
+    assert workspace.from_disk(project).changed[0].startswith("out")
+
+
 @pytest.mark.parametrize(
     ("lock", "said"),
     [
@@ -163,12 +201,13 @@ def test_a_redivided_arm_and_a_record_that_cannot_be_read_are_told_before_it_run
     (project / "provenance").mkdir(exist_ok=True)
     (project / "provenance" / "full.json").write_text("{}")
     (project / "provenance" / "\x1b[31m.json").write_text("{}")  # a stranger's revision may have any name
-    assert main(["--root", str(project), "verify-repro"]) == 0
+    assert main(["--root", str(project), "verify-repro"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("whether arm \\x1b[31m was redivided is unknown: ")
     assert lines[1].startswith("whether arm full was redivided is unknown: ")
-    assert lines[2].startswith("the pipeline runs in ")
-    assert "2 of 2 outputs" in lines[-1]
+    assert lines[2] == "provenance/full.json: not what dvc.lock says"
+    assert lines[3].startswith("the pipeline runs in ")
+    assert "2 of 2 outputs" in "\n".join(lines)
     monkeypatch.setenv("DRIFT", "0.5")
     assert main(["--root", str(project), "verify-repro"]) == 1
     printed = capsys.readouterr().out.splitlines()
