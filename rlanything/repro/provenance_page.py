@@ -100,11 +100,12 @@ def _written(value: Any) -> str:
 def _same_files(git: Mapping[str, Any] | None, root: Path) -> bool:
     """Whether git's files are what they were at the start of a run, though the commit is another one.
 
-    It is another one after the results were committed, or the changes that the run was started with.
+    It is another one after the results were committed, or the changes that the run was started with. Files that git did
+    not know then are not compared: of those, the record has no content but that of code and inputs.
     """
-    if git is None:
+    if git is None or git["clean"] is None:
         return False
-    diff = diff_since(git["commit"], root)
+    diff = diff_since(git["commit"], root, git["untracked"])
     return diff is not None and (content_id(diff) if diff else None) == git["diff_sha256"]
 
 
@@ -162,6 +163,8 @@ def _start(number: int, start: Mapping[str, Any]) -> list[str]:
         f"  software   Python {machine['python']}, {_packages(start['packages'])}",
         f"  settings   {' '.join(f'{k}={v}' for k, v in machine['settings'].items()) or 'none'}",
     ]
+    if start.get("imported"):
+        lines.append(f"  code       imported from {start['imported']}, and not from the project")
     if machine["accelerators"]:
         lines.append(f"  devices    {', '.join(machine['accelerators'])}")
     if resumed:
@@ -172,7 +175,8 @@ def _start(number: int, start: Mapping[str, Any]) -> list[str]:
 def _git(git: Mapping[str, Any] | None) -> str:
     if git is None:
         return "no repository"
-    state = "clean" if git["clean"] else f"{len(git['diff'].splitlines())} lines of diff"
+    lines = f"{len(git['diff'].splitlines())} lines of diff"
+    state = "changes not known" if git["clean"] is None else "clean" if git["clean"] else lines
     loose = f", {len(git['untracked'])} untracked files" if git["untracked"] else ""
     return f"{git['commit'][:12]}, {state}{loose}"
 

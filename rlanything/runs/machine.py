@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.core.ids import content_id
+from rlanything.files.project import PARAMS
 
 RESULTS = ("dvc.lock", "report", "provenance")
 """Paths that the pipeline writes and git tracks.
@@ -113,25 +114,67 @@ def _name(distribution: metadata.Distribution) -> str:
     return str(distribution.metadata["Name"]).lower()
 
 
-def revision(root: Path) -> dict[str, Any] | None:
-    """The git commit, the diff against it and the untracked files; None without a git repository or without git."""
-    commit = _git(root, "rev-parse", "HEAD")
-    if commit is None:
+def revision(root: Path, code: Iterable[str] = ()) -> dict[str, Any] | None:
+    """The git commit, the diff against it and the untracked files; None without a git repository or without git.
+
+    clean: None where git cannot tell what changed, or was told not to look.
+    code: files of the project that a run imports. Those that git ignores are named among the untracked ones.
+    """
+    place = tracked(root).resolve()
+    commit = _git(place, "rev-parse", "HEAD")
+    if commit is None or not _holds(place, root):
         return None
-    diff = diff_since("HEAD", root) or ""
-    untracked = _git(tracked(root), "ls-files", "--others", "--exclude-standard", *PROJECT) or ""
+    diff, others, known = (
+        diff_since("HEAD", root),
+        _names(place, "--others", "--exclude-standard"),
+        _names(place),
+    )
+    untracked = sorted({*(others or ()), *({*code} - {*known} if known is not None else ())})
+    looked = None not in (diff, others, known) and not _hidden(place)
     return {
         "commit": commit.strip(),
-        "clean": not diff and not untracked,
-        "diff": diff[:MOST],
+        "clean": False if diff or untracked else True if looked else None,
+        "diff": (diff or "")[:MOST],
         "diff_sha256": content_id(diff) if diff else None,
-        "untracked": untracked.splitlines(),
+        "untracked": untracked,
     }
 
 
-def diff_since(commit: str, root: Path) -> str | None:
-    """What git's files of the project at `root` have changed since a commit; None where git cannot tell."""
-    return _git(tracked(root), "diff", commit, *PROJECT)
+def diff_since(commit: str, root: Path, without: Iterable[str] = ()) -> str | None:
+    """What git's files of the project at `root` have changed since a commit; None where git cannot tell.
+
+    without: files that are left out. The user's settings of `git diff` change nothing.
+    """
+    plain = ("--no-ext-diff", "--no-textconv", "--no-color")
+    left = (f":(exclude,literal){name}" for name in without)
+    return _git(tracked(root), "diff", *plain, commit, *PROJECT, *left)
+
+
+def imported_from(root: Path) -> str | None:
+    """The folder from which this program was imported, where that is not the project of `root`."""
+    place = Path(__file__).resolve().parents[1]
+    return None if place == (tracked(root) / place.name).resolve() else str(place.parent)
+
+
+def _holds(place: Path, root: Path) -> bool:
+    """Whether git's repository is that of the project: its own, or one that tracks the project's configuration.
+
+    One around it may be anybody's, such as that of a home folder.
+    """
+    own = place == root.resolve() and _git(place, "rev-parse", "--show-prefix") == "\n"
+    return own or bool(_git(place, "ls-files", "--", PARAMS, "dvc.yaml"))
+
+
+def _names(place: Path, *words: str) -> list[str] | None:
+    """The project's files that `git ls-files` lists; None where it fails."""
+    found = _git(place, "ls-files", "-z", *words, *PROJECT)
+    return None if found is None else found.split("\0")[:-1]
+
+
+def _hidden(place: Path) -> bool:
+    """Whether git was told not to look whether some file changed (`git update-index --assume-unchanged`)."""
+    tagged = (line.partition(" ") for line in _names(place, "-v") or ())
+    return any(tag.islower() or (tag == "S" and (place / name).exists()) for tag, _, name in tagged)
 
 
 def tracked(root: Path) -> Path:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -32,7 +32,7 @@ from rlanything.files.reader import read_json, read_object
 from rlanything.files.records import write_json
 from rlanything.runs.fingerprint import Origin, made_from, run_config
 from rlanything.runs.layout import Layout
-from rlanything.runs.machine import SETTINGS, machine, packages, revision
+from rlanything.runs.machine import SETTINGS, imported_from, machine, packages, revision
 
 SCHEMA = 2
 STARTS = "starts.json"
@@ -44,16 +44,22 @@ _ONLY_STARTS = "remove it: it only notes how the run was started, and no result 
 
 
 def record_start(
-    live: Path, root: Path, published: Mapping[int, int], programs: Mapping[str, str] | None = None
+    live: Path,
+    root: Path,
+    published: Mapping[int, int],
+    programs: Mapping[str, str] | None = None,
+    code: Iterable[str] = (),
 ) -> None:
     """Add a start to the list in `live`. published: seed -> number of iterations that are published already.
 
-    programs: name -> version of what the environment runs beside Python packages.
+    programs: name -> version of what the environment runs beside Python packages. code: files that the run imports.
     """
+    imported = imported_from(root)
     start = {
         "at": _now(),
         "command": shlex.join(["rlanything", *sys.argv[1:]]),
-        "git": revision(root),
+        "git": revision(root, () if imported else code),  # files of another folder are none of this project's
+        "imported": imported,
         "machine": machine(),
         "packages": packages(),
         "programs": dict(programs or {}),

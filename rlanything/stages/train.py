@@ -60,7 +60,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
         for path in (layout.provenance(arm), layout.starts(arm)):
             clear_leftovers(path)
         published = {seed: len(folder.published()) for seed, folder in folders.items()}
-        provenance.record_start(live, root, published, families.programs(config))
+        provenance.record_start(live, root, published, families.programs(config), origin.code)
         divisions.correct(live, origin.key, lambda seed: _intact(folders[seed]))
     _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if config.train.processes > 1:

@@ -253,6 +253,39 @@ def test_committing_the_results_raises_no_alarm_and_a_changed_file_does(project)
     assert ask(project, ARM, "--exit-code") == 1
 
 
+def test_committing_a_file_that_the_run_was_started_with_raises_no_alarm(project):
+    git(project, "init")
+    git(project, "add", "params.yaml")
+    git(project, "commit", "-m", "start")
+    (project / "mine é.yaml").write_text("seed: 7\n")
+    starts = project / "provenance" / "starts" / "full.json"
+    data = json.loads(starts.read_text())
+    data["starts"][-1]["git"] = revision(project)
+    starts.write_text(json.dumps(data))
+    git(project, "add", "mine é.yaml")
+    git(project, "commit", "-m", "the settings of this run")
+    assert ask(project, ARM, "--exit-code") == 0
+
+
+def test_what_is_not_known_of_the_code_is_said(project, capsys):
+    starts = project / "provenance" / "starts" / "full.json"
+    data = json.loads(starts.read_text())
+    unknown = {"commit": "0" * 40, "clean": None, "diff": "", "diff_sha256": None, "untracked": []}
+    data["starts"] = [{**data["starts"][-1], "git": unknown, "imported": "/other/clone"}]
+    starts.write_text(json.dumps(data))
+    ask(project, ARM)
+    printed = capsys.readouterr().out
+    assert "000000000000, changes not known" in printed
+    assert "imported from /other/clone" in printed
+    git(project, "init")
+    git(project, "add", "params.yaml")
+    git(project, "commit", "-m", "start")
+    unknown["commit"] = revision(project)["commit"]
+    starts.write_text(json.dumps({**data, "starts": [{**data["starts"][-1], "git": unknown}]}))
+    git(project, "commit", "--allow-empty", "-m", "another one")
+    assert ask(project, ARM, "--exit-code") == 1, "the files may be the same or not"
+
+
 @pytest.mark.parametrize(("value", "says"), [("NaN", "x = nan"), ("-Infinity", "x = -inf")])
 def test_a_value_that_no_record_holds_is_refused_with_its_key(project, value, says):
     path = project / "provenance" / "full.json"

@@ -80,7 +80,8 @@ def to_markdown(found: Found, name: str) -> str:
 
 def _registered(registration: Registration) -> str:
     """What is known about the registration. When the arms were trained, a study does not record."""
-    changed = "" if registration.clean else " with changes that were not committed"
+    unsure = " with changes that git could not tell" if registration.clean is None else ""
+    changed = " with changes that were not committed" if registration.clean is False else unsure
     where = (
         f" at commit {code(registration.commit[:12])}{changed}" if registration.commit else ", without git"
     )

@@ -155,7 +155,8 @@ def _started(record: Mapping[str, Any]) -> Iterator[str]:
     """The last start, where this machine knows it."""
     git = record["starts"][-1]["git"] if record["starts"] else None
     if git is not None:
-        state = "without changes" if git["clean"] else "with uncommitted changes"
+        known = "without changes" if git["clean"] else "with uncommitted changes"
+        state = "changes not known" if git["clean"] is None else known
         yield f"Started at commit {code(git['commit'][:12])}, {state}."
 
 

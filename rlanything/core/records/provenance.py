@@ -48,10 +48,10 @@ class Record(BaseModel):
 
 
 class Git(BaseModel):
-    """The git commit that a run was started from, and the uncommitted changes."""
+    """The git commit that a run was started from, and the uncommitted changes. clean: None where git could not tell."""
 
     commit: str
-    clean: bool
+    clean: bool | None
     diff: str
     diff_sha256: str | None
     untracked: list[str]
@@ -73,6 +73,7 @@ class Start(BaseModel):
     """One start of a run. published: seed -> number of iterations that earlier starts had published.
 
     programs: what the environment says of its programs -> version; older records have none.
+    imported: the folder that the program came from, where that is not the project's; older records do not say.
     """
 
     at: str
@@ -82,6 +83,7 @@ class Start(BaseModel):
     packages: dict[str, str]
     published: dict[str, int]
     programs: dict[str, str] = {}
+    imported: str | None = None
 
 
 class Starts(BaseModel):
