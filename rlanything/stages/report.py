@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rlanything.config import Config
+from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_bytes, write_text
@@ -23,15 +24,32 @@ FOLDER = "report"
 
 
 def write_report(config: Config, root: Path) -> None:
-    """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
+    """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt.
+
+    Raises `ConfigError` when a result was replaced while it was read. No lock keeps others from that: a training takes
+    hours, and its results are exchanged in a moment.
+    """
+    before = _results(config, root)
     material = gather(config, root)
     _check_tasks(config, root, material.comparison.panels)
     changed = buffers.changes(material.changed, root)
+    if exchanged := sorted(path for path, _ in before ^ _results(config, root)):
+        raise ConfigError(
+            f"{exchanged[0]}: replaced while the report was made, which may have read some of both; the same command "
+            "makes it again"
+        )
     for name, page in buffers.pages(changed):
         write_text(root / FOLDER / "buffers" / name, page)
     write_text(root / FOLDER / "buffers.md", buffers.markdown(changed))
     _write(material, root / FOLDER)
     _show(material, Console(), root)
+
+
+def _results(config: Config, root: Path) -> set[tuple[Path, tuple[int, int]]]:
+    """The runs and evaluations that are there, with what changes when one is replaced."""
+    places = [*(root / "runs" / arm for arm in config.arms), *(root / "evaluation").glob("*.json")]
+    found = ((place, place.stat()) for place in places if place.exists())
+    return {(place, (state.st_ino, state.st_mtime_ns)) for place, state in found}
 
 
 def _check_tasks(config: Config, root: Path, arms: Iterable[str]) -> None:

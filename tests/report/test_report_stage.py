@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 from report_cases import GOLDEN, config, cooled, evaluation, project, steady, write_evaluation
 
+from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
 from rlanything.files.records import write_lines
 from rlanything.report import document, exports, figures, findings
@@ -214,6 +216,32 @@ def test_a_broken_input_leaves_the_old_report_alone(tmp_path, blank):
     with pytest.raises(ReportError, match=r"evaluation/full\.json"):
         report.write_report(config(), tmp_path)
     assert contents(tmp_path / "report") == before
+
+
+@pytest.mark.parametrize("name", ["runs/full", "evaluation/full.json"])
+def test_a_result_that_is_replaced_while_it_is_read_leaves_the_old_report_alone(
+    tmp_path, blank, monkeypatch, name
+):
+    """As a training does that ends meanwhile: the report may have read one seed of each run."""
+    project(tmp_path, ("base", "full"), seeds=1)
+    report.write_report(config(), tmp_path)
+    before = contents(tmp_path / "report")
+
+    def read(*words):
+        found = gather(*words)
+        place = tmp_path / name
+        new = place.with_name(".new")
+        shutil.copytree(place, new) if place.is_dir() else shutil.copyfile(place, new)
+        place.rename(place.with_name(".old"))
+        new.rename(place)
+        return found
+
+    with monkeypatch.context() as beside:
+        beside.setattr(report, "gather", read)
+        with pytest.raises(ConfigError, match=f"{name}: replaced while the report was made"):
+            report.write_report(config(), tmp_path)
+    assert contents(tmp_path / "report") == before
+    report.write_report(config(), tmp_path)
 
 
 def test_an_evaluation_has_the_tasks_of_its_panels_and_no_more_tries(tmp_path, blank):
