@@ -220,7 +220,7 @@ def test_the_time_of_a_registration_is_the_one_in_git(copy, capsys):
         ["add", "."],
         ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "1"],
     ):
-        subprocess.run(["git", "-C", str(copy), *words], check=True)
+        subprocess.run(["git", "-C", str(copy.parents[1]), *words], check=True)
     assert draw(copy) == 0
     for name in ("registration.json", "study.json"):
         results = json.loads((copy / name).read_text())
