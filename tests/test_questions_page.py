@@ -17,6 +17,7 @@ import pytest
 
 from rlanything.core.protocols import Environment, Teacher
 from rlanything.core.types import InvalidProposal
+from rlanything.loop.prompts import Prompts
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "environments.md").read_text().partition("\n## A file of questions\n")[2]
@@ -102,6 +103,15 @@ def test_what_cannot_be_is_refused_by_name(page, tmp_path):
         family.make("train", 1, 0)
 
 
+def test_the_models_are_shown_the_question_and_the_judge_the_whole_answer():
+    prompts = Prompts.load(ROOT / "experiments" / "prompts" / "questions", "verbatim", "boxed", "chat")
+    *_, turn = prompts.opening("What is 1 + 2?", ())
+    assert turn["content"].strip() == "What is 1 + 2?"
+    reply = r"One more than two. \boxed{3}"
+    assert prompts.action(reply, ()) == (reply, True)
+    assert reply in prompts.judge_question("Your answer was noted.", reply)["content"]
+
+
 @pytest.mark.long
 @pytest.mark.integration
 def test_the_files_of_the_page_train(tmp_path):
@@ -122,13 +132,16 @@ def test_the_files_of_the_page_train(tmp_path):
     )
     (root / "experiments/setting/questions-local.yaml").write_text(SETTING)
     for line in COMMANDS.splitlines():
-        run(root, *(word.replace(CHECKPOINT, str(own)) for word in shlex.split(line)[1:]), *FEW)
+        words = shlex.split(line, comments=True)[1:]
+        run(root, *(word.replace(CHECKPOINT, str(own)) for word in words), *FEW)
     (metrics,) = root.glob(".rla/trial-*/runs/policy/seed-0/metrics.jsonl")
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     assert [row["iteration"] for row in rows] == [0, 1]
     assert rows[0]["status/ok"] == 2
     assert rows[0]["status/env_error"] == 0
     trial = metrics.parents[3]
+    (seed,) = json.loads((trial / "evaluation" / "policy.json").read_text())["seeds"].values()
+    assert list(seed["labels"]) == ["strong"]
     run(root, "--workspace", trial.name, "rollouts", "show", "policy")
 
 

@@ -27,7 +27,7 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> Subparsers[ar
 
     Commands set `run`: from parsed arguments, which include `root`, to an exit code."""
     rollouts = commands.add_parser(
-        "rollouts", help="stored rollouts: one as text, votes against labels, export"
+        "rollouts", help="show stored rollouts and what votes on them are worth, and export them"
     )
     actions = rollouts.add_subparsers(title="commands", required=True, metavar="COMMAND")
     show = actions.add_parser("show", help="one rollout: texts, votes or tests, rewards", description=_ABOUT)
