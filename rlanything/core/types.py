@@ -6,7 +6,8 @@ All values are immutable. `core.records` turns them into JSON and back. Nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
@@ -84,6 +85,10 @@ class Task:
             "payload": self.payload,
             "metadata": self.metadata,
         }
+
+    def copy(self) -> Task:
+        """The same task with values of its own, for code of an environment: it may change what it is given."""
+        return replace(self, payload=deepcopy(self.payload), metadata=deepcopy(self.metadata))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Task:

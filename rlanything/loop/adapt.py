@@ -102,8 +102,9 @@ class Adapter:
         """Whether a version of the slot is the same exercise; what was refused is known by its id only."""
         if not isinstance(self.family, Recognises):
             return False
-        exercise = self.family.exercise(task)
-        return any(self.family.exercise(version.task) == exercise for version in buffer.versions(slot))
+        exercise = self.family.exercise(task.copy())
+        had = (version.task.copy() for version in buffer.versions(slot))
+        return any(self.family.exercise(former) == exercise for former in had)
 
     def _parsed(self, parent: Task, reply: str | None) -> tuple[Task | None, str]:
         if reply is None:
@@ -112,17 +113,17 @@ class Adapter:
         if answer is None:
             return None, "the reply says nothing after its thought, or the thought does not end"
         try:
-            task = self.family.parse(parent, answer)
+            task = self.family.parse(parent.copy(), answer).copy()  # it may share values with other tasks
             task.instruction.encode()
         except InvalidProposal as error:
             return None, str(error)
         except UnicodeEncodeError:  # an escape in JSON, as a model may write it
             return None, "the instruction holds half a surrogate pair, which no model can read"
-        reason = self.family.validate(task)
+        reason = self.family.validate(task.copy())
         return (None, reason) if reason else (task, "")
 
     def _prompt(self, task: Task, way: Direction, acc: float, critic: str) -> str:
-        facts = self.family.describe(task)
+        facts = self.family.describe(task.copy())
         return self.prompts.fill(
             "adapter", facts=facts, direction=way.value, accuracy=f"{acc:.0%}", critic=critic
         )

@@ -107,11 +107,11 @@ class LocalHost:
     def play(self, moves: Sequence[Move]) -> list[Played]:
         """See `Host`. Raises what `family.environment` raises: it says that no episode can run here."""
         if isinstance(self.family, Prepares):
-            starting = [(move.task, move.seed) for move in moves if not move.actions]
+            starting = [(move.task.copy(), move.seed) for move in moves if not move.actions]
             if starting:
                 _ahead(lambda: self.family.prepare(starting))
         if isinstance(self.family, Prefetches):
-            acting = [(move.task, move.actions[-1]) for move in moves if move.actions]
+            acting = [(move.task.copy(), move.actions[-1]) for move in moves if move.actions]
             if acting:
                 _ahead(lambda: self.family.prefetch(acting))
         played = [self._play(move) for move in moves]
@@ -134,7 +134,9 @@ class LocalHost:
         """See `Host`. Raises `TypeError` for a family that runs no programs."""
         if not isinstance(self.family, Examiner):
             raise TypeError(f"{type(self.family).__name__} runs no programs")
-        found: list[Tables] = self.family.examine(work)
+        found: list[Tables] = self.family.examine(
+            [(task.copy(), answers, replies) for task, answers, replies in work]
+        )
         return found
 
     def _play(self, move: Move) -> Played:
@@ -193,7 +195,7 @@ class LocalHost:
         seen: list[Observation] = []
 
         def reset() -> None:
-            seen.append(_readable(environment.reset(move.task, move.seed)))
+            seen.append(_readable(environment.reset(move.task.copy(), move.seed)))
 
         status, error = _guarded(reset, move.timeout_s)
         played = Played(seen[0] if seen else Observation(""), status, error=error)

@@ -76,7 +76,7 @@ class ExpertLessons:
 
     def rewriting(self, task: Task, way: Direction) -> tuple[str, str]:
         """See `Lessons`."""
-        return self._family.describe(task), self._family.rewrite(task, way, self._config.seed)
+        return self._family.describe(task.copy()), self._family.rewrite(task.copy(), way, self._config.seed)
 
     def policy_rows(self, chat_model: ChatModel) -> list[list[Row]]:
         """See `Lessons`."""

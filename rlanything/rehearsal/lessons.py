@@ -82,7 +82,9 @@ class TeacherLessons:
         self.tasks = tasks
         steps = config.rollout.max_steps
         self.demos: Sequence[Demonstration] = [
-            teacher(family).demonstrate(task, derive_seed(config.seed, "rehearse", task.task_id), 0.0)[:steps]
+            teacher(family).demonstrate(task.copy(), derive_seed(config.seed, "rehearse", task.task_id), 0.0)[
+                :steps
+            ]
             for task in tasks
         ]
 

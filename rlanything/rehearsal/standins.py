@@ -178,7 +178,7 @@ def _begun(config: Config, tasks: Sequence[Task]) -> dict[str, Sequence[Image]]:
     for task in tasks:
         environment = family.environment()
         try:
-            found[task.task_id] = environment.reset(task, config.seed).images
+            found[task.task_id] = environment.reset(task.copy(), config.seed).images
         except MachineError:
             raise
         except Exception as error:  # whatever an environment raises

@@ -72,13 +72,13 @@ class Knowledge:
     def _refusal(self, family: TaskFamily, task: Task) -> str:
         """Tasks are written by models, so the family's own check comes first."""
         if task.task_id not in self.refused:
-            self.refused[task.task_id] = family.validate(task)
+            self.refused[task.task_id] = family.validate(task.copy())
         return self.refused[task.task_id]
 
     def _label(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
         if isinstance(family, Teacher):
             actions = [step.action for step in trajectory.steps]
-            labels, reasons = family.label_steps(task, actions), family.explain(task, actions)
+            labels, reasons = family.label_steps(task.copy(), actions), family.explain(task.copy(), actions)
             for fact, good, reason in zip(facts, labels, reasons, strict=True):
                 fact.update(good=good, reason=reason)
 
@@ -103,7 +103,7 @@ def _play(family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Fa
     """Add the admissible commands before each step, as long as the environment answers as it did in the run."""
     environment = family.environment()
     try:
-        seen, recorded = environment.reset(task, trajectory.seed), trajectory.first_observation
+        seen, recorded = environment.reset(task.copy(), trajectory.seed), trajectory.first_observation
         for fact, step in zip(facts, trajectory.steps, strict=True):
             if seen.text != recorded:
                 return

@@ -86,10 +86,10 @@ def demonstrated(
 
 def _succeeds(family: TaskFamily, task: Task, seed: int, most: int | None) -> bool:
     assert isinstance(family, Teacher)
-    actions = [action for _, action in family.demonstrate(task, seed, 0.0)][:most]
+    actions = [action for _, action in family.demonstrate(task.copy(), seed, 0.0)][:most]
     environment = family.environment()
     try:
-        environment.reset(task, seed)
+        environment.reset(task.copy(), seed)
         for action in actions:
             result = environment.step(action)
             if result.done:

@@ -99,7 +99,7 @@ def panel_hash(tasks: list[Task]) -> str:
 
 def _check_valid(family: TaskFamily, name: str, tasks: list[Task]) -> None:
     for task in tasks:
-        reason = family.validate(task)
+        reason = family.validate(task.copy())
         if reason:
             raise ConfigError(
                 f"data/tasks/{name}.jsonl: task {task.task_id[:12]} ({task.instruction!r}) must not run: {reason}"

@@ -10,7 +10,17 @@ from scripted import Family, chat_model, prompts, read, task
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import AdaptationConfig
-from rlanything.core.types import Direction, Episode, EventKind, Judgement, Status, Step, Trajectory, Vote
+from rlanything.core.types import (
+    Direction,
+    Episode,
+    EventKind,
+    Judgement,
+    Status,
+    Step,
+    Task,
+    Trajectory,
+    Vote,
+)
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.group import Group
 from rlanything.rewards.step_votes.critic import critic_input, failed_rollout, marked_steps, summarise
@@ -195,3 +205,35 @@ def test_no_two_slots_have_or_are_offered_the_same_task():
 
 def test_nobody_wanted_means_no_proposal():
     assert Asking().adapter.propose([], TaskBuffer.start([task(1)]), 1, 0) == []
+
+
+def altered(method):
+    """The method, in a family that changes the payloads that it is given."""
+
+    def altering(family: Family, changed: Task, *further: object):
+        answer = method(family, changed, *further)
+        changed.payload["level"] = 90
+        changed.payload.pop("parts")
+        return answer
+
+    return altering
+
+
+def test_a_family_that_changes_what_it_is_given_changes_no_task_of_the_buffer(monkeypatch):
+    asking = Asking("level 7")
+    asking.buffer = TaskBuffer.start([task(5, parts=["one"]), task(6, parts=["one"])])
+    for name in ("parse", "validate", "describe"):
+        monkeypatch.setattr(Family, name, altered(getattr(Family, name)))
+    monkeypatch.setattr(Family, "exercise", altered(lambda _, task: task.task_id), raising=False)
+    (proposal,) = asking.propose()
+    assert proposal.task == task(7, parts=["one"])
+    assert asking.buffer.head(0) == task(5, parts=["one"])
+    assert Task.from_json(proposal.task.to_json()) == proposal.task
+
+
+def test_a_proposed_task_shares_no_value_with_what_its_family_keeps(monkeypatch):
+    kept = {"level": 7, "steps": 2}
+    monkeypatch.setattr(Family, "parse", lambda *_: Task("levels", "reach level 7", kept))
+    (proposal,) = Asking("level 7").propose()
+    kept["level"] = 8
+    assert proposal.task == task(7)

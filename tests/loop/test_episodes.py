@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripted import ACTIONS, Family, Levels, task
 
 from rlanything.core.errors import EnvironmentFailure, MachineError
-from rlanything.core.types import Observation, Status, StepResult
+from rlanything.core.types import Observation, Status, StepResult, Task
 from rlanything.loop import share
 from rlanything.loop.episodes import OTHERWISE, LocalHost, Move, Played
 
@@ -46,6 +46,20 @@ def test_an_episode_can_move_to_another_host_at_any_moment_and_be_asked_twice(ac
         found.append(answers[0])
     last = Move("e", TASK, 7, tuple(actions[: len(expected) - 1]), "", 5.0)
     assert [host.close([last]) for host in hosts] == [[""]] * 3
+
+
+def test_an_environment_that_changes_its_task_changes_that_of_no_other_episode(monkeypatch):
+    def reset(_: Levels, of: Task, seed: int) -> Observation:
+        of.payload["places"].pop()
+        return Observation(f"{of.instruction}: {of.payload['places']}", ACTIONS)
+
+    monkeypatch.setattr(Levels, "reset", reset)
+    monkeypatch.setattr(Family, "prepare", lambda _, work: work[0][0].payload["places"].clear(), raising=False)
+    of = task(1, places=["here", "there"])
+    host = LocalHost(Family())
+    seen = [host.play([Move(name, of, 7, (), "", 5.0)])[0].observation.text for name in ("one", "other")]
+    assert seen == ["reach level 1: ['here']"] * 2
+    assert of == task(1, places=["here", "there"])
 
 
 def test_every_environment_that_was_opened_is_closed_once():

@@ -83,7 +83,7 @@ class Map:
         if task.task_id not in self.places:
             environment = self.worker.family.environment()
             try:
-                opening = environment.reset(task, 0)
+                opening = environment.reset(task.copy(), 0)
             finally:
                 environment.close()
             policy, shown_first = self.worker.policy, self.worker.kept(opening)

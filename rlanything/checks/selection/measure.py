@@ -150,12 +150,12 @@ def _examined(
 
     comparer = comparing(family)
     work = [
-        Attempts(task, family.environment().reset(task, 0).text, programs_of(played, slot))
+        Attempts(task, family.environment().reset(task.copy(), 0).text, programs_of(played, slot))
         for slot, task in enumerate(tasks)
     ]
     for attempts, found in zip(work, writer.examine(work, run_seed, 0, phase="selection-write"), strict=True):
         tables = found.tables
-        same = comparer.outputs(attempts.task, attempts.answers, tables.tests)
+        same = comparer.outputs(attempts.task.copy(), attempts.answers, tables.tests)
         right = tuple(gt_programs(tables.dataset))
         yield (
             attempts.task,

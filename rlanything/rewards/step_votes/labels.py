@@ -64,7 +64,7 @@ def label(
     """The trajectories, with the oracle's label of every step."""
     by_id = {task.task_id: task for task in tasks}
     return [
-        LabelledTrajectory(t, tuple(oracle.label_steps(by_id[t.task_id], [s.action for s in t.steps])))
+        LabelledTrajectory(t, tuple(oracle.label_steps(by_id[t.task_id].copy(), [s.action for s in t.steps])))
         for t in trajectories
     ]
 

@@ -38,9 +38,11 @@ class VoteLessons:
 
     def critic(self, task: Task, seed: int) -> str:
         """The oracle's most frequent reasons for the bad steps of a noisy demonstration."""
-        explored = [action for _, action in self.teacher.demonstrate(task, seed, 0.5)][:EXPLORED]
+        explored = [action for _, action in self.teacher.demonstrate(task.copy(), seed, 0.5)][:EXPLORED]
         labelled = zip(
-            self.teacher.label_steps(task, explored), self.teacher.explain(task, explored), strict=True
+            self.teacher.label_steps(task.copy(), explored),
+            self.teacher.explain(task.copy(), explored),
+            strict=True,
         )
         return summarise([("", reason) for good, reason in labelled if not good])
 
@@ -48,7 +50,7 @@ class VoteLessons:
         """Reasons with verdicts, and questions."""
         texts = []
         for task, demo in zip(tasks, demos, strict=False):
-            reasons = self.teacher.explain(task, [action for _, action in demo])
+            reasons = self.teacher.explain(task.copy(), [action for _, action in demo])
             texts += [f"{reason} {verdict}" for reason in reasons for verdict in ("good", "bad")]
         return texts + [
             self.prompts.judge_question(obs.text, a, obs.text, a)["content"]
@@ -109,7 +111,9 @@ class VoteLessons:
 
 def _labels(oracle: Teacher, task: Task, trajectory: Trajectory) -> list[tuple[bool, str]]:
     actions = [s.action for s in trajectory.steps]
-    return list(zip(oracle.label_steps(task, actions), oracle.explain(task, actions), strict=True))
+    return list(
+        zip(oracle.label_steps(task.copy(), actions), oracle.explain(task.copy(), actions), strict=True)
+    )
 
 
 def _noisy(

@@ -47,7 +47,10 @@ class OracleVotes:
     ) -> Iterator[Judgement]:
         """The votes on every step. Questions are equal when observation, action and next observation are equal."""
         actions = [step.action for step in trajectory.steps]
-        labels, reasons = self.oracle.label_steps(task, actions), self.oracle.explain(task, actions)
+        labels, reasons = (
+            self.oracle.label_steps(task.copy(), actions),
+            self.oracle.explain(task.copy(), actions),
+        )
         seen = trajectory.first_observation
         for number, (step, good, reason) in enumerate(zip(trajectory.steps, labels, reasons, strict=True)):
             asked = (iteration, trajectory.task_id, trajectory.rollout, number)

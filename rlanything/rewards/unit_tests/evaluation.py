@@ -120,7 +120,7 @@ class UnitTestEvaluation:
 
     def problems(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[PanelProblem]:
         """The tasks with the trajectories' programs, then the known solution, and the results of each program."""
-        openings = [self.family.environment().reset(task, 0).text for task in tasks]
+        openings = [self.family.environment().reset(task.copy(), 0).text for task in tasks]
         answers = [
             [t.steps[-1].action for t in trajectories if t.slot == slot] + self._solution(task)
             for slot, task in enumerate(tasks)
@@ -137,7 +137,7 @@ class UnitTestEvaluation:
         """The answer that is known to be right, as a list; empty where there is none."""
         if not self.writer.family.proven(task):
             return []
-        return [teacher(self.family).demonstrate(task, 0, 0.0)[-1][1]]
+        return [teacher(self.family).demonstrate(task.copy(), 0, 0.0)[-1][1]]
 
     def _counts(self, panel: PanelLines, run_seed: int) -> dict[str, CodingCounts]:
         return measure_tests(self.writer, parsed(panel, PanelProblem.from_json), run_seed)

@@ -39,7 +39,7 @@ class UnitTestLessons:
 
     def critic(self, task: Task, seed: int) -> str:
         """Tests, each with the share of invented programs that pass it."""
-        return self.examples.demonstrate_criticism(task, seed)
+        return self.examples.demonstrate_criticism(task.copy(), seed)
 
     def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:
         """Questions and answers about the tasks that were demonstrated."""
@@ -56,6 +56,6 @@ class UnitTestLessons:
     def _lesson(self, task: Task) -> tuple[list[Message], str]:
         """The question for a test of the task, as the loop asks it, and an answer."""
         seed = derive_seed(self.config.seed, "demonstrate-test", task.task_id)
-        opening, _ = self.teacher.demonstrate(task, seed, 0.0)[0]
-        reply = self.examples.demonstrate_test(task, seed, self.config.bootstrap.reward.noise)
+        opening, _ = self.teacher.demonstrate(task.copy(), seed, 0.0)[0]
+        reply = self.examples.demonstrate_test(task.copy(), seed, self.config.bootstrap.reward.noise)
         return self.prompts.test_question(opening.text), reply

@@ -51,7 +51,7 @@ class OracleTests:
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
         """For each program, the task's own tests that it fails: number -> text."""
-        return self.family.failed_tests(task, tables)
+        return self.family.failed_tests(task.copy(), tables)
 
     def _write(self, task: Task, errors: Errors, iteration: int) -> list[str]:
         """m replies, each with a test; no reply for a task that the teacher does not know."""
@@ -61,7 +61,7 @@ class OracleTests:
         ]
         try:
             return [
-                self.family.demonstrate_test(task, seed, float(is_wrong))
+                self.family.demonstrate_test(task.copy(), seed, float(is_wrong))
                 for seed, is_wrong in zip(seeds, wrong, strict=True)
             ]
         except ValueError:
@@ -75,7 +75,7 @@ class OracleTests:
                 tuple(UnitTest(text, (), ()) for text in tables.tests),
                 tables,
                 tests_agree(self.family, attempts, tables),
-                self.family.criticism(attempts.task, tables),
+                self.family.criticism(attempts.task.copy(), tables),
             )
             for attempts, tables in zip(work, host_of(self.family).examine(asked), strict=True)
         ]

@@ -59,8 +59,8 @@ class Examined:
 
 def tests_agree(family: Examiner, attempts: Attempts, tables: Tables) -> bool:
     """Whether the task's own tests agree: a known solution passes them all, or two different programs do."""
-    programs = [family.program(attempts.task, answer) for answer in attempts.answers]
-    return family.proven(attempts.task) or consistent(tables.dataset, programs)
+    programs = [family.program(attempts.task.copy(), answer) for answer in attempts.answers]
+    return family.proven(attempts.task.copy()) or consistent(tables.dataset, programs)
 
 
 def examined(group: Group) -> Examined:
@@ -98,7 +98,7 @@ class UnitTestWriter:
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
         """For each program, the task's own tests that it fails: number -> text."""
-        return self.family.failed_tests(task, tables)
+        return self.family.failed_tests(task.copy(), tables)
 
     def _examine(self, work: Sequence[Attempts], key: tuple[int, str, int], samples: int) -> list[Examined]:
         """The tests of each task, written and run in this process."""
@@ -114,7 +114,7 @@ class UnitTestWriter:
                 _tests(written, tables),
                 tables,
                 tests_agree(self.family, attempts, tables),
-                self.family.criticism(attempts.task, tables),
+                self.family.criticism(attempts.task.copy(), tables),
             )
             for attempts, prompt, written, tables in zip(
                 work, prompts, replies, host_of(self.family).examine(asked), strict=True

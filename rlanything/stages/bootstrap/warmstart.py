@@ -155,7 +155,7 @@ def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> l
     noise = config.bootstrap.policy.noise
     limit = config.rollout.max_steps
     return [
-        expert.demonstrate(task, derive_seed(config.seed, "demonstrate", task.task_id), noise)[:limit]
+        expert.demonstrate(task.copy(), derive_seed(config.seed, "demonstrate", task.task_id), noise)[:limit]
         for task in tasks
     ]
 
@@ -173,10 +173,10 @@ def _rewrites(
         for way, rates in ((Direction.HARDER, (0.875, 1.0)), (Direction.EASIER, (0.0, 0.125))):
             seed = derive_seed(config.seed, "rewrite", task.task_id, way.value)
             try:
-                reply = rewriter.rewrite(task, way, seed)
+                reply = rewriter.rewrite(task.copy(), way, seed)
             except InvalidProposal:
                 continue
-            facts, acc = family.describe(task), f"{random.Random(seed).choice(rates):.0%}"
+            facts, acc = family.describe(task.copy()), f"{random.Random(seed).choice(rates):.0%}"
             critic = taught.critic(task, seed)
             text = prompts.fill("adapter", facts=facts, direction=way.value, accuracy=acc, critic=critic)
             pairs.append((text, reply))
