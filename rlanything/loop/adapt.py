@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
 from rlanything.core.protocols import Recognises, TaskFamily
+from rlanything.core.records.tasks import unstorable
 from rlanything.core.seeds import derive_seed
 from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal, Proposal, Task
@@ -119,6 +120,8 @@ class Adapter:
             return None, str(error)
         except UnicodeEncodeError:  # an escape in JSON, as a model may write it
             return None, "the instruction holds half a surrogate pair, which no model can read"
+        if reason := unstorable(task):
+            return None, f"the environment parsed the reply into a task that no file can hold: {reason}"
         reason = self.family.validate(task.copy())
         return (None, reason) if reason else (task, "")
 

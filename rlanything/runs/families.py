@@ -9,6 +9,7 @@ from rlanything import targets
 from rlanything.config import Config, TasksConfig
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.protocols import RunsPrograms, TaskFamily
+from rlanything.core.records.tasks import unstorable
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import PRACTICE, TRAIN
 from rlanything.core.types import Task
@@ -43,11 +44,18 @@ def check_splits(made: TaskFamily, tasks: TasksConfig) -> None:
 
 
 def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
-    """`count` tasks of a split. Raises `ConfigError` when the family cannot make as many."""
+    """`count` tasks of a split. Raises `ConfigError` when the family cannot make as many, or JSON cannot hold one."""
     try:
-        return made.make(split, count, seed)
+        tasks = made.make(split, count, seed)
     except ValueError as error:
         raise ConfigError(f"env: {count} tasks of split {split} cannot be made: {error}") from None
+    for number, task in enumerate(tasks):
+        if reason := unstorable(task):
+            raise ConfigError(
+                f"env: task {number} of split {split} ({task.instruction!r}), as `make` made it, would be another one "
+                f"when it is read from its file: {reason}"
+            )
+    return tasks
 
 
 def practice_tasks(config: Config, root: Path, made: TaskFamily) -> list[Task]:

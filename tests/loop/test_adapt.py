@@ -237,3 +237,10 @@ def test_a_proposed_task_shares_no_value_with_what_its_family_keeps(monkeypatch)
     (proposal,) = Asking("level 7").propose()
     kept["level"] = 8
     assert proposal.task == task(7)
+
+
+def test_a_task_that_json_would_give_back_as_another_one_is_invalid(monkeypatch):
+    monkeypatch.setattr(Family, "parse", lambda *_: task(7, at=(1, 2)))
+    (proposal,) = Asking("level 7", attempts=1).propose()
+    assert proposal.task is None
+    assert "payload['at'] is of type tuple" in proposal.reason
