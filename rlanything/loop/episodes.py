@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
+from rlanything.core.answers import require_observation, require_result, shown
 from rlanything.core.errors import MachineError, UserError
 from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, TaskFamily, Verdict
 from rlanything.core.types import Observation, Status, Task
@@ -27,6 +28,10 @@ AGAIN_S = 5.0
 OTHERWISE = (
     "the environment is not deterministic: the same episode, played again, gave another observation. It cannot be "
     "placed on workers that may be lost (executor=inline)"
+)
+
+SHARED = (
+    "environment() is the object of an episode that is still open; a fresh one is wanted for every episode"
 )
 
 
@@ -191,11 +196,16 @@ class LocalHost:
         before = self._open.pop(move.key, None)
         if before is not None:
             _guarded(before.environment.close, move.timeout_s)
-        environment: Environment = self.family.environment()
+        environment = self.family.environment()
+        if not isinstance(environment, Environment):
+            raise UserError(f"env: environment() is {shown(environment)}; reset, step and close are wanted")
         seen: list[Observation] = []
 
         def reset() -> None:
-            seen.append(_readable(environment.reset(move.task.copy(), move.seed)))
+            if any(other.environment is environment for other in self._open.values()):
+                raise ValueError(SHARED)
+            first = environment.reset(move.task.copy(), move.seed)
+            seen.append(require_observation(first, "reset(task, seed)"))
 
         status, error = _guarded(reset, move.timeout_s)
         played = Played(seen[0] if seen else Observation(""), status, error=error)
@@ -213,9 +223,9 @@ def _step(environment: Environment, action: str, timeout_s: float, seen: Observa
     made: list[Played] = []
 
     def step() -> None:
-        result = environment.step(action)
+        result = require_result(environment.step(action), "step(action)")
         ended = Status.OK if result.done else None
-        made.append(Played(_readable(result.observation), ended, result.done and result.success))
+        made.append(Played(result.observation, ended, result.done and result.success))
 
     status, error = _guarded(step, timeout_s)
     return Played(seen, status, error=error) if status is not None or not made else made[0]
@@ -228,13 +238,6 @@ def _judged(verdict: Verdict, timeout_s: float, seen: Observation) -> Played:
     if status is not None:
         return Played(seen, status, error=error)
     return Played(seen, Status.OK, True) if said == [True] else Played(seen)
-
-
-def _readable(observation: Observation) -> Observation:
-    """The same. Raises `UnicodeEncodeError` for half a surrogate pair: no tokenizer has an id for it."""
-    for text in (observation.text, *observation.actions):
-        text.encode()
-    return observation
 
 
 def _guarded(

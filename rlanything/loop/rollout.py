@@ -21,6 +21,11 @@ from rlanything.loop.group import CONTEXT_FULL
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import host_of, shared
 
+NO_ACTIONS = (
+    "the environment lists no actions, and rollout.decoding = constrained samples among them; Observation.actions may "
+    "be empty where decoding is free"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -104,6 +109,10 @@ class RolloutWorker:
         self.prompts = prompts
         self.config = config
 
+    @property
+    def _constrained(self) -> bool:
+        return self.config.decoding == "constrained"
+
     def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
         """All episodes of the assignments, in their order. A crashed episode has the status ENV_ERROR or TIMEOUT.
 
@@ -145,7 +154,7 @@ class RolloutWorker:
         """Start the episodes."""
         moves = [episode.move(self.config.timeout_s) for episode in episodes]
         for episode, played in zip(episodes, host.play(moves), strict=True):
-            episode.take(played)
+            self._take(episode, played)
             episode.first_observation = episode.observation.text
             episode.first_images = self.kept(episode.observation)
             if episode.status is None:
@@ -173,12 +182,18 @@ class RolloutWorker:
         for episode, completion, reply, chosen, played in zip(
             fitting, completions, replies, actions, answers, strict=True
         ):
-            episode.take(played)
+            self._take(episode, played)
             if episode.status in (Status.ENV_ERROR, Status.TIMEOUT):
                 continue
             episode.steps.append(self._step(episode, completion, reply, chosen))
             if episode.status is None:
                 episode.prompt = self._prompt(episode)
+
+    def _take(self, episode: _Episode, played: Played) -> None:
+        """Take over the environment's answer. Without actions, constrained decoding would be free decoding."""
+        episode.take(played)
+        if episode.status is None and self._constrained and not played.observation.actions:
+            episode.status, episode.error = Status.ENV_ERROR, NO_ACTIONS
 
     def _prompt(self, episode: _Episode) -> Prompt:
         """What the policy reads next."""
@@ -201,8 +216,7 @@ class RolloutWorker:
         return observation.image_names
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
-        constrained = self.config.decoding == "constrained"
-        listed = episode.observation.actions if constrained else ()
+        listed = episode.observation.actions if self._constrained else ()
         choices = tuple(self.policy.encode_choice(self.prompts.reply(a, listed)) for a in listed)
         # A session reuses its cache when a prompt extends the last one. With history, a prompt does not extend the last
         # one. There, the prompts of a task form a group, which shares their common beginning.

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ACTIONS, Family, Levels, task
 
-from rlanything.core.errors import EnvironmentFailure, MachineError
+from rlanything.core.errors import EnvironmentFailure, MachineError, UserError
 from rlanything.core.types import Observation, Status, StepResult, Task
 from rlanything.loop import share
-from rlanything.loop.episodes import OTHERWISE, LocalHost, Move, Played
+from rlanything.loop.episodes import OTHERWISE, SHARED, LocalHost, Move, Played
 
 TASK = task(1, steps=4)
 
@@ -54,7 +54,9 @@ def test_an_environment_that_changes_its_task_changes_that_of_no_other_episode(m
         return Observation(f"{of.instruction}: {of.payload['places']}", ACTIONS)
 
     monkeypatch.setattr(Levels, "reset", reset)
-    monkeypatch.setattr(Family, "prepare", lambda _, work: work[0][0].payload["places"].clear(), raising=False)
+    monkeypatch.setattr(
+        Family, "prepare", lambda _, work: work[0][0].payload["places"].clear(), raising=False
+    )
     of = task(1, places=["here", "there"])
     host = LocalHost(Family())
     seen = [host.play([Move(name, of, 7, (), "", 5.0)])[0].observation.text for name in ("one", "other")]
@@ -98,6 +100,97 @@ def test_half_a_surrogate_pair_that_no_model_can_read_is_an_error_of_the_environ
     answers, _ = moves(LocalHost(Family()), ["win"])
     assert answers[-1].status is Status.ENV_ERROR
     assert answers[-1].error.startswith("UnicodeEncodeError: 'utf-8' codec can't encode character")
+
+
+SEEN = Observation("a room", ("go",))
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "error"),
+    [
+        ("reset", "a room", "TypeError: reset(task, seed) is 'a room', of type str; Observation is wanted"),
+        (
+            "reset",
+            Observation(None),
+            "TypeError: reset(task, seed): text is None, of type NoneType; str is wanted",
+        ),
+        ("step", (SEEN, True, True), "TypeError: step(action) is of type tuple; StepResult is wanted"),
+        (
+            "step",
+            StepResult("a room", True, True),
+            "TypeError: step(action) is 'a room', of type str; Observation",
+        ),
+        (
+            "step",
+            StepResult(SEEN, True, 0.3),
+            "TypeError: step(action): success is 0.3, of type float; bool is wanted",
+        ),
+        (
+            "step",
+            StepResult(SEEN, True, "False"),
+            "TypeError: step(action): success is 'False', of type str; bool",
+        ),
+        (
+            "step",
+            StepResult(SEEN, 1, False),
+            "TypeError: step(action): done is 1, of type int; bool is wanted",
+        ),
+        (
+            "reset",
+            Observation("a", "go"),
+            "TypeError: reset(task, seed): actions is 'go', of type str; a tuple",
+        ),
+        (
+            "reset",
+            Observation("a", {"go"}),
+            "TypeError: reset(task, seed): actions is of type set; a tuple is wanted",
+        ),
+        ("reset", Observation("a", iter("go")), "TypeError: reset(task, seed): actions is of type str_"),
+        (
+            "reset",
+            Observation("a", (1,)),
+            "TypeError: reset(task, seed): one of actions is 1, of type int; str",
+        ),
+        (
+            "reset",
+            Observation("a", ("go",), (b"png",)),
+            "TypeError: reset(task, seed): one of images is of type bytes",
+        ),
+    ],
+)
+def test_an_answer_of_another_type_is_an_error_that_names_the_method_and_what_is_wanted(
+    call, answer, error, monkeypatch
+):
+    monkeypatch.setattr(Levels, call, lambda *_: answer)
+    answers, _ = moves(LocalHost(Family()), ["win"])
+    assert (answers[-1].status, answers[-1].success) == (Status.ENV_ERROR, False)
+    assert answers[-1].error.startswith(error)
+
+
+def test_a_list_of_actions_is_taken_as_it_was_when_it_was_shown(monkeypatch):
+    listed = ["win", "lose"]
+    monkeypatch.setattr(Levels, "reset", lambda *_: Observation("a room", listed))
+    answers, _ = moves(LocalHost(Family()), [])
+    listed.clear()
+    assert answers[0].observation.actions == ("win", "lose")
+
+
+def test_an_environment_that_an_open_episode_has_is_no_fresh_one(monkeypatch):
+    only = Levels(Family())
+    monkeypatch.setattr(Family, "environment", lambda _: only)
+    host = LocalHost(Family())
+    asked = [Move(name, TASK, 7, (), "", 5.0) for name in ("one", "other")]
+    assert [answer.error for answer in host.play(asked)] == ["", f"ValueError: {SHARED}"]
+    host.clear()
+    assert host.play(asked[1:])[0].error == ""
+
+
+def test_what_is_no_environment_ends_the_run_with_what_is_wanted(monkeypatch):
+    monkeypatch.setattr(Family, "environment", lambda _: "a room")
+    with pytest.raises(
+        UserError, match=r"environment\(\) is 'a room', of type str; reset, step and close are wanted"
+    ):
+        LocalHost(Family()).play([Move("e", TASK, 7, (), "", 5.0)])
 
 
 def test_an_error_of_closing_is_found_by_a_host_that_never_had_the_episode_too():

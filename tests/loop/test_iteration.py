@@ -355,6 +355,8 @@ class Broken:
     def reset(self, task, seed):
         raise OSError("no world")
 
+    def step(self, action): ...
+
     def close(self): ...
 
 

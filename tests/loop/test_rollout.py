@@ -14,7 +14,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.types import Observation, Status, StepResult
 from rlanything.loop import episodes
 from rlanything.loop.episodes import deadline
-from rlanything.loop.rollout import Assignment, Sampling
+from rlanything.loop.rollout import NO_ACTIONS, Assignment, Sampling
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
 
@@ -201,6 +201,16 @@ def test_constrained_decoding_offers_the_admissible_actions_and_free_decoding_no
         acting = rollout_worker(always_win, decoding=decoding)
         run(acting, Assignment(0, task(1), 1))
         assert {r.choices for r in acting.policy.engine.asked} == {expected}
+
+
+@pytest.mark.parametrize("call", ["reset", "step"])
+def test_without_actions_constrained_decoding_is_an_error_and_never_free(call, monkeypatch):
+    of = task(1, actions=[]) if call == "reset" else task(1)
+    monkeypatch.setattr(Levels, "step", lambda *_: StepResult(Observation("nothing to choose"), False, False))
+    (ended,) = run(rollout_worker(always_win, decoding="constrained"), Assignment(0, of, 1))
+    assert (ended.status, ended.error, ended.steps) == (Status.ENV_ERROR, NO_ACTIONS, ())
+    (free,) = run(rollout_worker(always_win, decoding="free"), Assignment(0, of, 1))
+    assert (free.status, free.error) == (Status.TRUNCATED, "")
 
 
 def test_every_session_is_released():
