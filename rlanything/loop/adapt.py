@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
+from rlanything.core.answers import shown
 from rlanything.core.protocols import Recognises, TaskFamily
 from rlanything.core.records.tasks import unstorable
 from rlanything.core.seeds import derive_seed
@@ -13,6 +14,8 @@ from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal, Proposal, Task
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.critic import Critic, Criticism
+from rlanything.loop.episodes import HERE
+from rlanything.loop.metrics import RAISED
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.reward_model import CriticInput
 
@@ -114,16 +117,31 @@ class Adapter:
         if answer is None:
             return None, "the reply says nothing after its thought, or the thought does not end"
         try:
-            task = self.family.parse(parent.copy(), answer).copy()  # it may share values with other tasks
-            task.instruction.encode()
+            task = self._own(self.family.parse(parent.copy(), answer))
+            reason = self._objection(task)
         except InvalidProposal as error:
             return None, str(error)
-        except UnicodeEncodeError:  # an escape in JSON, as a model may write it
-            return None, "the instruction holds half a surrogate pair, which no model can read"
-        if reason := unstorable(task):
-            return None, f"the environment parsed the reply into a task that no file can hold: {reason}"
-        reason = self.family.validate(task.copy())
+        except HERE:
+            raise
+        except (Exception, SystemExit) as error:  # one odd reply must not end the run
+            return None, f"{RAISED} {type(error).__name__}: {error}"
         return (None, reason) if reason else (task, "")
+
+    def _own(self, task: Task) -> Task:
+        """The task without values that the family keeps. Raises `TypeError` for what is no task."""
+        if not isinstance(task, Task):
+            raise TypeError(f"parse(parent, reply) is {shown(task)}; Task is wanted")
+        return task.copy()
+
+    def _objection(self, task: Task) -> str:
+        """Why the task must not be tried; '' when it may be."""
+        if reason := unstorable(task):
+            return f"the environment parsed the reply into a task that no file can hold: {reason}"
+        try:
+            task.instruction.encode()
+        except UnicodeEncodeError:  # an escape in JSON, as a model may write it
+            return "the instruction holds half a surrogate pair, which no model can read"
+        return self.family.validate(task.copy())
 
     def _prompt(self, task: Task, way: Direction, acc: float, critic: str) -> str:
         facts = self.family.describe(task.copy())

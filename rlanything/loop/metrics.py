@@ -14,6 +14,8 @@ from rlanything.loop.group import Group
 
 PATIENCE = 3
 """A warning is given when a problem lasts this many iterations in a row."""
+RAISED = "the environment raised"
+"""How the reason of an invalid proposal begins at which an environment's `parse` or `validate` raised an exception."""
 
 
 def iteration_metrics(
@@ -86,16 +88,21 @@ def _accepted(group: Group, buffer: TaskBuffer) -> bool:
 
 
 def adaptation_metrics(events: Sequence[Event], buffer: TaskBuffer) -> dict[str, float]:
-    """Counts and rates of this iteration's events, and the number of tasks accepted so far."""
+    """Counts and rates of this iteration's events, and the number of tasks accepted so far.
+
+    `proposal_errors` is there only where the environment raised an exception.
+    """
     kinds = Counter(e.kind for e in events)
     decided = kinds[EventKind.ACCEPTED] + kinds[EventKind.REJECTED]
     asked = kinds[EventKind.PROPOSED] + kinds[EventKind.INVALID]
+    raised = sum(e.kind is EventKind.INVALID and e.reason.startswith(RAISED) for e in events)
     return {
         "accepted_total": float(buffer.accepted),
         "accepted": float(kinds[EventKind.ACCEPTED]),
         "accept_rate": kinds[EventKind.ACCEPTED] / decided if decided else nan,
         "proposals": float(asked),
         "invalid_proposals": kinds[EventKind.INVALID] / asked if asked else nan,
+        **({"proposal_errors": float(raised)} if raised else {}),
     }
 
 
@@ -106,7 +113,23 @@ def last_values(history: Sequence[Mapping[str, float | None]], key: str, count: 
 
 
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:
-    """Messages about problems of the policy's training, from the metrics so far (None: not measured)."""
+    """Messages about problems of the policy's training and its tasks, from the metrics so far (None: not measured)."""
+    return [*_learns_nothing(history, patience), *_raised(history)]
+
+
+def _raised(history: Sequence[Mapping[str, float | None]]) -> list[str]:
+    """In any iteration: such an exception is a defect of the environment, and does not end the run."""
+    count = history[-1].get("proposal_errors") if history else None
+    if not count:
+        return []
+    return [
+        f"the environment raised an exception at {count:.0f} of the adapter's replies, in `parse` or `validate`. They "
+        "count as invalid proposals; `rlanything buffer log RUN` has the exceptions."
+    ]
+
+
+def _learns_nothing(history: Sequence[Mapping[str, float | None]], patience: int) -> list[str]:
+    """Whether no trajectory has trained the policy."""
     trained = last_values(history, "policy_trajectories", patience)
     if not trained or max(trained) > 0.0:
         return []

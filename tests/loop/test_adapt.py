@@ -10,6 +10,7 @@ from scripted import Family, chat_model, prompts, read, task
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import AdaptationConfig
+from rlanything.core.errors import MachineError
 from rlanything.core.types import (
     Direction,
     Episode,
@@ -244,3 +245,46 @@ def test_a_task_that_json_would_give_back_as_another_one_is_invalid(monkeypatch)
     (proposal,) = Asking("level 7", attempts=1).propose()
     assert proposal.task is None
     assert "payload['at'] is of type tuple" in proposal.reason
+
+
+def raises(error: BaseException):
+    def call(*_: object) -> None:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize("method", ["parse", "validate"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("goal"), "KeyError: 'goal'"),
+        (SystemExit(0), "SystemExit: 0"),
+        (OSError("gone"), "OSError: gone"),
+    ],
+)
+def test_an_environment_that_raises_at_a_reply_refuses_it_and_ends_nothing(method, error, said, monkeypatch):
+    monkeypatch.setattr(Family, method, raises(error))
+    (proposal,) = Asking("level 7", attempts=1).propose()
+    assert (proposal.task, proposal.reason) == (None, f"the environment raised {said}")
+
+
+@pytest.mark.parametrize("method", ["parse", "validate"])
+def test_a_machine_that_fails_while_a_reply_is_read_ends_the_run(method, monkeypatch):
+    monkeypatch.setattr(Family, method, raises(MachineError("no sandbox")))
+    with pytest.raises(MachineError, match="no sandbox"):
+        Asking("level 7").propose()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "TypeError: parse(parent, reply) is None, of type NoneType; Task is wanted"),
+        (Task("levels", None, {}), "its instruction is of type NoneType"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_task_is_refused(answer, said, monkeypatch):
+    monkeypatch.setattr(Family, "parse", lambda *_: answer)
+    (proposal,) = Asking("level 7", attempts=1).propose()
+    assert proposal.task is None
+    assert said in proposal.reason

@@ -6,7 +6,7 @@ from math import isnan
 from types import SimpleNamespace
 
 import pytest
-from scripted import World, task
+from scripted import Family, World, task
 
 from rlanything.config import ArmConfig
 from rlanything.core.theory import precision_bound
@@ -197,6 +197,20 @@ def test_several_things_may_be_wrong_at_once():
 
 def test_an_arm_without_votes_is_warned_when_its_policy_learns_nothing():
     assert len(warnings([{"policy_trajectories": 0.0}] * 3)) == 1
+
+
+def test_replies_at_which_the_environment_raised_are_counted_and_warned_of(monkeypatch):
+    def parse(_: Family, parent: object, reply: str) -> object:
+        raise KeyError(reply)
+
+    world = World({1: 0}, adapter=lambda _: "level 3")
+    assert "proposal_errors" not in world.loop.collect(world.start(task(1))).metrics
+    monkeypatch.setattr(Family, "parse", parse)
+    found = world.loop.collect(world.start(task(1))).metrics
+    assert (found["proposals"], found["invalid_proposals"], found["proposal_errors"]) == (1.0, 1.0, 1.0)
+    (warning,) = warnings([found])
+    assert "raised an exception at 1 of the adapter's replies" in warning
+    assert warnings([found, HEALTHY]) == []
 
 
 def test_a_mean_is_of_what_is_known():
