@@ -81,6 +81,14 @@ def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         tell(f"interrupted; what is finished is kept, {again}")
         return 130
+    except SystemExit as end:  # nothing of this program ends a command so
+        if args.traceback:
+            raise
+        tell(
+            f"code that the command ran, as that of an environment, ended it with sys.exit({end.code!r}). It is not "
+            "done; what is finished is kept. --traceback shows where"
+        )
+        return 2
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE

@@ -170,6 +170,13 @@ def test_interruption_is_exit_130_and_names_the_command_that_resumes(project, ca
     assert message.rstrip().endswith(f"rlanything --root {project} tasks")
 
 
+@pytest.mark.parametrize("code", [None, 0, 1, "bye"])
+def test_code_that_ends_the_program_is_exit_2_and_said(project, capsys, monkeypatch, code):
+    fail_with(monkeypatch, SystemExit(code))
+    assert run(project, "tasks") == 2
+    assert f"ended it with sys.exit({code!r}). It is not done" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
 def test_a_folder_that_may_not_be_written_is_exit_2_in_one_line(project, capsys, monkeypatch, number):
     fail_with(monkeypatch, OSError(number, "Refused", "data/tasks"))

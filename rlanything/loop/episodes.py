@@ -254,7 +254,7 @@ def _guarded(
         raise
     except TimeoutError as error:
         return Status.TIMEOUT, str(error) or "no answer in time"  # a library may say nothing
-    except Exception as error:  # an environment's exception is an error of its episode, not of the run
+    except (Exception, SystemExit) as error:  # an error of the environment's episode, not of the run
         return Status.ENV_ERROR, f"{type(error).__name__}: {error}"
     return None, ""
 
@@ -268,7 +268,7 @@ def _ahead(call: Callable[[], None]) -> None:
         call()
     except HERE:
         raise
-    except Exception:
+    except (Exception, SystemExit):
         return
 
 

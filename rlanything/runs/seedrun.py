@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lightning.pytorch.utilities.exceptions import SIGTERMException
+
 from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
@@ -113,8 +115,10 @@ class SeedRun:
         try:
             with self.timer.running(), together():
                 trainer.fit(self.parts.module, data, ckpt_path=checkpoint_file)
-        except SystemExit:  # Lightning turns Ctrl-C into SystemExit
-            raise KeyboardInterrupt from None
+        except SystemExit as end:
+            if is_interruption(end):
+                raise KeyboardInterrupt from None
+            raise
         if trainer.current_epoch < epochs:
             raise ConfigError(
                 f"training was stopped after iteration {trainer.current_epoch - 1}, before train.iterations = "
@@ -292,6 +296,11 @@ class SeedRun:
                 key.removeprefix(f"{name}."): x for key, x in weights.items() if key.startswith(f"{name}.")
             }
             model.save(own, folder, name)
+
+
+def is_interruption(end: SystemExit) -> bool:
+    """Whether Lightning ended the training because of Ctrl-C or SIGTERM. Code of an environment can call `sys.exit`."""
+    return isinstance(end, SIGTERMException) or isinstance(end.__context__, KeyboardInterrupt)
 
 
 def _collected(result: IterationResult) -> list[Trajectory]:

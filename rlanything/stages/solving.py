@@ -80,7 +80,7 @@ def demonstrated(
     try:
         with deadline(config.rollout.timeout_s):
             return _succeeds(family, task, seed, most)
-    except Exception:  # an exception of the environment must not end the evaluation
+    except (Exception, SystemExit):  # the environment must not end the evaluation
         return None
 
 

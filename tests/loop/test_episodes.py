@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Sequence
 
@@ -100,6 +101,16 @@ def test_half_a_surrogate_pair_that_no_model_can_read_is_an_error_of_the_environ
     answers, _ = moves(LocalHost(Family()), ["win"])
     assert answers[-1].status is Status.ENV_ERROR
     assert answers[-1].error.startswith("UnicodeEncodeError: 'utf-8' codec can't encode character")
+
+
+@pytest.mark.parametrize("call", ["reset", "step", "close"])
+def test_an_environment_that_ends_the_program_ends_its_episode_alone(call, monkeypatch):
+    monkeypatch.setattr(Levels, call, lambda *_: sys.exit(0))
+    host = LocalHost(Family())
+    answers, last = moves(host, ["win"])
+    said = host.close([last])[0] if call == "close" else answers[-1].error
+    assert said == "SystemExit: 0"
+    assert answers[-1].status is (None if call == "close" else Status.ENV_ERROR)
 
 
 SEEN = Observation("a room", ("go",))
@@ -315,7 +326,9 @@ def played(fault: str, error: Exception | None) -> list[Played]:
 
 
 @pytest.mark.parametrize("fault", ["prepare", "prefetch"])
-@pytest.mark.parametrize("error", [TimeoutError(), RuntimeError("broken"), EnvironmentFailure("broken")])
+@pytest.mark.parametrize(
+    "error", [TimeoutError(), RuntimeError("broken"), EnvironmentFailure("broken"), SystemExit(0)]
+)
 def test_work_ahead_that_fails_changes_no_answer(fault, error):
     assert played(fault, error) == played("", None)
 
