@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
-from rlanything.core.answers import shown
 from rlanything.core.protocols import Recognises, TaskFamily
-from rlanything.core.records.tasks import unstorable
+from rlanything.core.returned.answers import shown
+from rlanything.core.returned.tasks import unstorable
 from rlanything.core.seeds import derive_seed
 from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal, Proposal, Task

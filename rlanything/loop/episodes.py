@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
-from rlanything.core.answers import require_observation, require_result, shown
 from rlanything.core.errors import MachineError, UserError
 from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, TaskFamily, Verdict
+from rlanything.core.returned.answers import require_observation, require_result, shown
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
 

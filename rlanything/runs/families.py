@@ -9,7 +9,7 @@ from rlanything import targets
 from rlanything.config import Config, TasksConfig
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.protocols import RunsPrograms, TaskFamily
-from rlanything.core.records.tasks import unstorable
+from rlanything.core.returned.tasks import unstorable
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import PRACTICE, TRAIN
 from rlanything.core.types import Task

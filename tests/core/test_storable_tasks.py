@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.core.ids import canonical_json
-from rlanything.core.records.tasks import unstorable
+from rlanything.core.returned.tasks import unstorable
 from rlanything.core.types import Task
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=2)

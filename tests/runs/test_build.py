@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from transformers import MistralConfig, MistralForCausalLM
 
 from rlanything.config import Checkpoint, parse
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Request
+from rlanything.core.types import Request, Task
 from rlanything.engines import checkpoint
 from rlanything.engines.placement import Role
 from rlanything.engines.vllm import support
@@ -192,3 +193,25 @@ def test_each_model_of_a_run_has_the_format_of_its_own_precision_and_of_its_role
         formats = {"policy": torch.bfloat16, "reward": torch.float32, "adapter": torch.bfloat16}
         assert {n: model.dtype for n, model in still.items()} == formats
         assert {n: model.dtype for n, model in measured.items()} == {n: formats[n] for n in measured}
+
+
+def made(*payloads: dict) -> SimpleNamespace:
+    """A family whose tasks have these payloads."""
+    return SimpleNamespace(make=lambda *_: [Task("rooms", "open it", payload) for payload in payloads])
+
+
+def test_tasks_that_json_gives_back_are_taken_as_they_are():
+    assert [task.payload for task in families.make(made({"at": [1]}), "train", 1, 0)] == [{"at": [1]}]
+
+
+@pytest.mark.parametrize(
+    ("payload", "place"),
+    [
+        ({"at": (1, 2)}, r"payload\['at'\]"),
+        ({"doors": {1: "red"}}, "the key 1"),
+        ({"s": {2}}, r"payload\['s'\]"),
+    ],
+)
+def test_a_task_that_json_gives_back_as_another_one_is_named_with_its_split_and_value(payload, place):
+    with pytest.raises(ConfigError, match=f"task 1 of split train .'open it'.*{place}"):
+        families.make(made({"at": [1]}, payload), "train", 2, 0)
