@@ -1,8 +1,8 @@
 """The command line. What a command needs is imported when it runs, so that `rlanything --help` answers at once.
 
-Exit codes: 0 done; 1 what was compared differs; 2 the input or the machine does not allow it, in one message, or what
-was printed is lost because standard output is closed; 130 interrupted; 141 the reader of the output closed it, so that
-nobody may have read the verdict.
+Exit codes: 0 done; 1 what was compared differs; 2 the input or the machine does not allow it, in one message, or code
+of an environment ended it, or what was printed is lost because standard output is closed; 130 interrupted; 141 the
+reader of the output closed it, so that nobody may have read the verdict.
 """
 
 from __future__ import annotations
