@@ -39,6 +39,11 @@ def is_ours(section: Mapping[str, Any]) -> bool:
     return _within(str(section[TARGET]), PROJECT)
 
 
+def is_outside(section: Mapping[str, Any]) -> bool:
+    """Whether a section names a class that is neither the project's nor Lightning's."""
+    return not _within(str(section[TARGET]), (*PROJECT, *LIGHTNING))
+
+
 def named_class(section: Mapping[str, Any], name: str, of: type) -> type:
     """The class that `section._target_` names; it is only imported.
 

@@ -180,10 +180,12 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
 
 def warn(config: Config, root: Path) -> None:
     """Print which packages of the engine and of LoRA are missing here, what in real checkpoints may not work, where
-    samples are not those of the model that trains, and what the configuration gives away."""
-    from rlanything.planning import check, checkpoints, disclosed, samplers
+    samples are not those of the model that trains, code that DVC does not see, and what the configuration gives away.
+    """
+    from rlanything.planning import check, checkpoints, disclosed, dvcfile, samplers
 
-    for text in [*check.missing(config), *checkpoints.warnings(config, root), *samplers.unlike(config)]:
+    found = [*check.missing(config), *checkpoints.warnings(config, root), *samplers.unlike(config)]
+    for text in [*found, *dvcfile.unseen(config)]:
         tell(f"warning: {text}")
     for text in disclosed.notes(config):
         tell(text)

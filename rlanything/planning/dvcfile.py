@@ -17,6 +17,7 @@ from rlanything.runs.imports import targets, whole_folders
 from rlanything.stages.declared import PICTURES, STAGES
 from rlanything.stages.dependencies import folders
 from rlanything.stages.stage import Stage
+from rlanything.targets import TARGET, is_outside
 
 NAME = "dvc.yaml"
 HEADER = """\
@@ -48,6 +49,17 @@ def text(config: Config, root: Path = Path()) -> str:
 def code(stage: Stage, config: Config) -> list[str]:
     """The files and whole folders of code that a stage depends on, including the classes that it makes objects of."""
     return whole_folders(code_of(stage, config.model_dump(mode="json", by_alias=True)))
+
+
+def unseen(config: Config) -> list[str]:
+    """A sentence for each class whose code DVC does not see, because it lies outside of the project."""
+    made = {section for stage in STAGES for section in stage.makes}
+    return [
+        f"{name}.{TARGET} = {section[TARGET]!r}: its code lies outside of the project, so DVC does not see when it "
+        "changes. After a change, run `dvc repro --force`"
+        for name, section in config.named().items()
+        if any(f"{name}.".startswith(f"{part}.") for part in made) and is_outside(section)
+    ]
 
 
 def check(root: Path, config: Config) -> None:

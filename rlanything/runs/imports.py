@@ -22,6 +22,8 @@ from rlanything.files.hashes import counts, digest, files_in
 
 PACKAGES = ("rlanything", "envs")
 """The project's own packages."""
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of installed packages, which have a version."""
 TARGET = "_target_"
 INIT = "__init__.py"
 MOST = 2 / 3
@@ -39,13 +41,21 @@ def code_files(names: Iterable[str], without: Collection[str] = ()) -> dict[str,
     Returns:
         path from the project's root, such as `rlanything/core/ids.py`, -> the file that Python would read.
     """
-    files = {*_reached(names, without).values()}
-    return _named({*files, *(data for folder in {f.parent for f in files} for data in _data(folder))})
+    return _with_data(_reached(names, without).values(), [(name, package_folder(name)) for name in PACKAGES])
 
 
-def code_hashes(names: Iterable[str]) -> dict[str, str]:
-    """sha256 of every file of `code_files`, by its path from the project's root."""
-    return {name: digest(path) for name, path in code_files(names).items()}
+def outside_files(names: Collection[str]) -> dict[str, Path]:
+    """The same of the packages outside of the project that these classes lie in; the path begins with the package.
+
+    DVC cannot see these files, which may lie anywhere. A class that is not found here has none.
+    """
+    tops = [(top, place) for top in _outside(names) for place in outside_places(top)]
+    return _with_data(_reached(names).values(), tops) if tops else {}
+
+
+def code_hashes(names: Collection[str]) -> dict[str, str]:
+    """sha256 of every file of `code_files` and `outside_files`, by its path."""
+    return {name: digest(path) for name, path in {**code_files(names), **outside_files(names)}.items()}
 
 
 def packages(names: Collection[str]) -> set[str]:
@@ -58,7 +68,8 @@ def packages(names: Collection[str]) -> set[str]:
 def _reached(names: Iterable[str], without: Collection[str] = ()) -> dict[str, Path]:
     """Module -> file: these modules and all of the project that they depend on, not through those in `without`."""
     modules: dict[str, Path] = {}
-    disk = _Disk()
+    names = list(names)
+    disk = _Disk(_outside(names))
     found = [module for name in names for module in disk.modules(name)]
     while found:
         module = found.pop()
@@ -150,9 +161,14 @@ class _Finder(ast.NodeVisitor):
 
 
 class _Disk:
-    """The project's modules on the disk. It lists a folder once, so each computation has its own: files may change."""
+    """The project's modules on the disk. It lists a folder once, so each computation has its own: files may change.
 
-    def __init__(self) -> None:
+    outside: the top-level packages of others whose modules count as well.
+    """
+
+    def __init__(self, outside: Collection[str]) -> None:
+        self._places = {name: [package_folder(name)] for name in PACKAGES}
+        self._places |= {name: list(outside_places(name)) for name in outside}
         self._entries: dict[str, dict[str, bool]] = {}
         self._sources: dict[str, Path | None] = {}
         self._modules: dict[str, tuple[str, ...]] = {}
@@ -161,7 +177,9 @@ class _Disk:
         """The module that a dotted name means or lies in, and its packages; () for a name outside the project."""
         if name not in self._modules:
             parts = name.split(".")
-            known = [".".join(parts[:k]) for k in range(1, len(parts) + 1)] if parts[0] in PACKAGES else []
+            known = (
+                [".".join(parts[:k]) for k in range(1, len(parts) + 1)] if parts[0] in self._places else []
+            )
             self._modules[name] = tuple(module for module in known if self.source(module) is not None)
         return self._modules[name]
 
@@ -169,7 +187,8 @@ class _Disk:
         """The file of a module of the project; None where there is no such module."""
         if module not in self._sources:
             top, *rest = module.split(".")
-            self._sources[module] = self._found(os.path.join(package_folder(top), *rest))
+            found = (self._found(os.path.join(place, *rest)) for place in self._places.get(top, ()))
+            self._sources[module] = next(filter(None, found), None)
         return self._sources[module]
 
     def started(self, name: str) -> tuple[str, ...]:
@@ -200,9 +219,13 @@ class _Disk:
 
 
 def place_of(path: Path) -> Path:
-    """Where Python finds a file or folder of the project, given by its path from the root."""
+    """Where Python finds a file or folder of the project, given by its path from the root, or of `outside_files`."""
     top, *rest = path.parts
-    return package_folder(top).joinpath(*rest)
+    if top in PACKAGES:
+        return package_folder(top).joinpath(*rest)
+    name = top.removesuffix(".py")
+    found = [place.joinpath(*rest) if rest else place.with_name(top) for place in outside_places(name)]
+    return next((place for place in found if place.exists()), path)
 
 
 @lru_cache
@@ -214,15 +237,39 @@ def package_folder(name: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _named(files: Iterable[Path]) -> dict[str, Path]:
-    """Files of the project by their path from its root, sorted."""
-    folders = {name: package_folder(name) for name in PACKAGES}
-    found = {
-        f"{name}/{path.relative_to(folder).as_posix()}": path
-        for path in files
-        for name, folder in folders.items()
-        if path.is_relative_to(folder)
-    }
+def outside_places(name: str) -> tuple[Path, ...]:
+    """The folders of a top-level package of others, or the file of a module without its ending.
+
+    () where it is not found, is installed, or has no source.
+    """
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):  # no name of a module; or one that was made without a file
+        return ()
+    if spec is None:
+        return ()
+    file = Path(spec.origin) if spec.origin else Path()
+    alone = [file.with_suffix("")] if file.suffix == ".py" else []
+    places = [Path(place) for place in spec.submodule_search_locations or alone]
+    return tuple(place for place in places if not {*INSTALLED} & {*place.parts})
+
+
+def _outside(names: Iterable[str]) -> set[str]:
+    """The top-level packages of others that these modules or classes lie in."""
+    return {name.partition(".")[0] for name in names} - {*PACKAGES, *sys.stdlib_module_names}
+
+
+def _with_data(sources: Collection[Path], tops: Iterable[tuple[str, Path]]) -> dict[str, Path]:
+    """Those of the files that lie in these packages, and the data beside them, by their path from what holds `tops`.
+
+    tops: packages and their folders, or the file of a single module without its ending. Data beside it are others'.
+    """
+    found: dict[str, Path] = {}
+    for top, place in tops:
+        inside = {path for path in sources if path.is_relative_to(place)}
+        data = {path for folder in {path.parent for path in inside} for path in _data(folder)}
+        found |= {f"{top}/{path.relative_to(place).as_posix()}": path for path in inside | data}
+        found |= {f"{top}.py": path for path in sources if path == place.with_name(f"{place.name}.py")}
     return dict(sorted(found.items()))
 
 

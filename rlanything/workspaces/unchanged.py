@@ -18,6 +18,7 @@ from rlanything.files.hashes import digest, files_in
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning.pipeline import code_of, look_up
 from rlanything.planning.uncommitted import few
+from rlanything.runs.imports import outside_files, targets
 from rlanything.runs.provenance import changed, flat
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def unchanged(stage: Stage, config: Config, root: Path, arm: str, params: Path) 
 
     Raises `ConfigError`, naming what changed, where code, prompts or parameters of the stage differ after it.
     """
-    files = code_of(stage, config.model_dump(mode="json", by_alias=True)) | _prompts(stage, config, root, arm)
+    data = config.model_dump(mode="json", by_alias=True)
+    outside = outside_files([*targets([look_up(data, section) for section in stage.makes])])
+    files = code_of(stage, data) | outside | _prompts(stage, config, root, arm)
     before = _hashes(files) | _values(stage, config, arm, params)
     yield
     found = changed(before, _hashes(files) | _values(stage, config, arm, params))

@@ -48,6 +48,25 @@ def test_writing_replaces_no_file_that_it_did_not_write(project, capsys):
     assert list(folder.iterdir()) == []
 
 
+def test_code_that_dvc_does_not_see_is_warned_of_wherever_a_configuration_is_checked(
+    project, tmp_path_factory, monkeypatch, capsys
+):
+    place = tmp_path_factory.mktemp("outside")
+    (place / "unseen_outside.py").write_text(
+        "from envs.alfworld.family import AlfworldFamily as Base\nclass Mine(Base): pass\n"
+    )
+    monkeypatch.syspath_prepend(place)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "unseen_outside")
+    said = "warning: env._target_ = 'unseen_outside.Mine': its code lies outside of the project"
+    mine = ["scale=smoke", "env._target_=unseen_outside.Mine"]
+    for words in (["check"], ["write"]):
+        capsys.readouterr()
+        assert run(project, "config", *words, *mine) == 0
+        assert said in capsys.readouterr().err
+    assert run(project, "config", "check", "scale=smoke") == 0
+    assert "outside of the project" not in capsys.readouterr().err
+
+
 def test_writing_replaces_what_it_wrote_and_the_projects_own_file(project):
     trial = project / "trial.yaml"
     for value in ("0.5", "0.25"):

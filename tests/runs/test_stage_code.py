@@ -10,7 +10,16 @@ import pytest
 from stage_cases import ROOT, small, small_coding
 
 from rlanything.runs import imports
-from rlanything.runs.imports import code_files, code_hashes, packages, targets, whole_folders
+from rlanything.runs.executors.worker import code_of
+from rlanything.runs.imports import (
+    code_files,
+    code_hashes,
+    outside_files,
+    packages,
+    place_of,
+    targets,
+    whole_folders,
+)
 
 FILES = {
     "rlanything/__init__.py": "",
@@ -136,6 +145,65 @@ def test_packages_of_others_are_named_from_the_imports_anywhere_in_the_code(proj
     assert packages(["rlanything.start", "lightning.pytorch.loggers.CSVLogger"]) == {
         "torch", "numpy", "lightning"
     }  # fmt: skip
+
+
+OUTSIDE = {
+    "game_outside/__init__.py": "",
+    "game_outside/family.py": """
+from rlanything.package import own
+from game_outside.rooms import one
+import other_outside
+""",
+    "game_outside/rooms/one.py": "",
+    "game_outside/rooms/two.py": "",
+    "game_outside/words.json": "{}",
+    "other_outside.py": "",
+    "alone_outside.py": "",
+    "beside.txt": "",
+}
+
+
+@pytest.fixture
+def outside(tmp_path_factory, monkeypatch) -> Path:
+    """A folder on Python's path with packages that are not the project's."""
+    place = tmp_path_factory.mktemp("outside")
+    for name, text in OUTSIDE.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    monkeypatch.syspath_prepend(place)
+    return place
+
+
+def test_the_package_of_a_class_outside_of_the_project_counts_with_what_it_imports(project, outside):
+    found = outside_files(["rlanything.start", "game_outside.family.Game"])
+    names = {"__init__.py", "family.py", "words.json", "rooms/one.py"}
+    assert set(found) == {f"game_outside/{name}" for name in names}
+    assert all(path == outside / name == place_of(Path(name)) for name, path in found.items())
+    assert "rlanything/package/own.py" in code_files(["game_outside.family.Game"])
+    assert "game_outside/family.py" not in code_files(
+        ["game_outside.family.Game"]
+    )  # DVC would look for it here
+
+
+def test_a_single_module_outside_of_the_project_counts_without_what_lies_beside_it(project, outside):
+    found = outside_files(["alone_outside.Game"])
+    assert found == {"alone_outside.py": outside / "alone_outside.py"}
+    assert place_of(Path("alone_outside.py")) == outside / "alone_outside.py"
+
+
+def test_an_installed_package_counts_by_its_version_and_one_that_is_missing_not_at_all(project):
+    assert outside_files(["torch.nn.Linear", "no_such_package.Game"]) == {}
+
+
+def test_an_edit_of_code_outside_of_the_project_changes_the_code_of_runs_and_workers(outside):
+    def now() -> tuple[dict[str, str], str]:
+        return code_hashes(["game_outside.family.Game"]), code_of({"_target_": "game_outside.family.Game"})
+
+    before = now()
+    edit(outside / "game_outside/rooms/two.py")
+    assert now() == before
+    edit(outside / "game_outside/rooms/one.py")
+    assert all(one != other for one, other in zip(now(), before, strict=True))
 
 
 def test_classes_are_found_wherever_the_configuration_names_them():

@@ -92,6 +92,20 @@ def test_each_prompt_that_the_stage_depends_on_is_named(project, stage, arm, pro
         around.__exit__(None, None, None)
 
 
+def test_code_outside_of_the_project_that_changes_meanwhile_is_named(project, tmp_path_factory, monkeypatch):
+    place = tmp_path_factory.mktemp("outside")
+    (place / "unchanged_outside.py").write_text("")
+    monkeypatch.syspath_prepend(place)
+    config = load(project / "params.yaml").model_copy(
+        update={"env": {"_target_": "unchanged_outside.Family"}}
+    )
+    around = unchanged(STAGES["tasks"], config, project, "full", project / "params.yaml")
+    around.__enter__()
+    (place / "unchanged_outside.py").write_text("another\n")
+    with pytest.raises(ConfigError, match=r"changed while tasks ran: .*unchanged_outside\.py: \w+ -> "):
+        around.__exit__(None, None, None)
+
+
 def test_prompts_of_the_solver_s_own_are_named(project):
     shutil.copytree(ROOT / "experiments" / "prompts" / "embedded", project / "own")
     params = project / "params.yaml"

@@ -64,6 +64,21 @@ def test_a_file_that_changes_is_named_and_is_fine_again_when_it_is_what_it_was(r
     assert origin(root) == began
 
 
+def test_code_outside_of_the_project_that_changes_is_named(root, tmp_path_factory, monkeypatch):
+    place = tmp_path_factory.mktemp("outside")
+    (place / "origins_outside.py").write_text("")
+    monkeypatch.syspath_prepend(place)
+    config = small()
+    config = config.model_copy(update={"env": {"_target_": "origins_outside.Family"}})
+    check = unchanged(config, root, "full", made_from(config, root, "full"))
+    check()
+    (place / "origins_outside.py").write_text("another = 1\n")
+    with pytest.raises(
+        ConfigError, match=r"changed while arm full was trained: origins_outside\.py: \w+ -> \w+\."
+    ):
+        check()
+
+
 def test_a_file_of_the_same_size_and_time_is_read_when_it_was_exchanged(root):
     place = root / FILES[1]
     check = unchanged(small(), root, "full", origin(root))
