@@ -10,13 +10,13 @@ from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.files.atomic import own_folder
 from rlanything.files.hashes import file_hashes, files_in
+from rlanything.files.overrides import overrides
 from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.planning.uncommitted import few
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.stages import EVALUATE, LABEL, TRAIN
 from rlanything.sweep.trials.inputs import MADE, Inputs
-from rlanything.workspaces import listing
 from rlanything.workspaces.places import name_of
 
 MEASURING = (LABEL, EVALUATE)
@@ -81,10 +81,10 @@ def _of_trial(root: Path, words: Sequence[str]) -> str:
     """How the command works as that of a trial, which finds or makes the tasks and base models of its values.
 
     '' for a folder whose params.yaml does not say by which overrides it was written."""
-    overrides = listing.overrides(root / PARAMS)
-    if not overrides or not name_of(root):
+    written = overrides(root / PARAMS)
+    if not written or not name_of(root):
         return ""
-    command = shlex.join(["rlanything", "--workspace", root.name, *words, *overrides])
+    command = shlex.join(["rlanything", "--workspace", root.name, *words, *written])
     return f". With the workspace's overrides the command finds its own beside, or makes them: `{command}`"
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rlanything.buffer.views.terminal import Screen, aligned
 from rlanything.core.printable import safe
+from rlanything.files.overrides import overrides
 from rlanything.files.project import PARAMS, PRIVATE, workspaces
-from rlanything.files.reader import FileError, read_text
-
-_WRITTEN = "#     rlanything config write"
 
 
 def page(root: Path) -> list[dict[str, Any]]:
@@ -39,25 +36,6 @@ def _row(name: str, folder: Path) -> dict[str, Any]:
         "finished": _arms(folder / "runs"),
         "training": sorted({arm for key in live for arm in _arms(key)}),
     }
-
-
-def overrides(params: Path) -> list[str]:
-    """The overrides with which a params.yaml was written, by its header; none where it does not say."""
-    try:
-        lines = read_text(params).splitlines()[:4] if params.is_file() else []
-    except FileError:
-        return []
-    for line in lines:
-        if line.startswith(_WRITTEN):
-            return _words(line.removeprefix(_WRITTEN))
-    return []
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError:  # an open quote, which `config write` does not leave
-        return []
 
 
 def _arms(folder: Path) -> list[str]:

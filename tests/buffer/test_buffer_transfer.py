@@ -1,6 +1,8 @@
 """Export and import: the way there and back is the identity, for every format but games."""
 
 import os
+import re
+import shlex
 import shutil
 
 import polars as pl
@@ -17,6 +19,7 @@ from rlanything.buffer.views.find.source import read_buffer
 from rlanything.buffer.views.transfer import import_buffer
 from rlanything.core.types import Task
 from rlanything.files import reader
+from rlanything.planning.compose import text
 
 
 @pytest.fixture
@@ -106,6 +109,20 @@ def test_where_it_was_written_is_said_also_from_another_folder(here, capsys, mon
     assert "../my start starts with" in said
     assert "'tasks.start=my start/buffer/iter_0000.jsonl'" in said
     assert (here / "my tasks.jsonl").is_file()
+
+
+def test_the_line_that_trains_on_them_keeps_what_else_is_set(here, capsys):
+    """The header's overrides of the same keys would otherwise stand beside the new ones."""
+    set_before = ["scale=smoke", "+note=two words", "tasks.train=40", "++tasks.start=old.jsonl"]
+    (here / "params.yaml").write_text(text({"seed": 0}, set_before))
+    assert command("export", "full/seed-0", "out.jsonl") == 0
+    assert command("import", "out.jsonl", "start") == 0
+    line = re.search("`(.*)`", capsys.readouterr().out)[1]
+    buffer = find("full/seed-0").buffer
+    assert shlex.split(line) == [
+        "rlanything", "config", "write", "scale=smoke", "+note=two words", f"tasks.train={len(buffer)}",
+        "tasks.start=start/buffer/iter_0000.jsonl", f"tasks.start_digest={buffer.digest}",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_text
 from rlanything.core.errors import in_workspace
 from rlanything.core.printable import safe
+from rlanything.files.overrides import overrides
+from rlanything.files.project import PARAMS
 from rlanything.parser import Subparsers
 
 
@@ -48,8 +50,15 @@ def _answer_import(args: argparse.Namespace) -> int:
     buffer = commands.import_(args.path, args.target, **options)
     place = safe(str(args.root / args.target))
     print_text(f"{place} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n")
-    start = shlex.quote(f"tasks.start={snapshot_path(args.target / FOLDER, 0)}")
-    words = f"tasks.train={len(buffer)} {start} tasks.start_digest={buffer.digest}"
+    start = {
+        "tasks.train": len(buffer),
+        "tasks.start": snapshot_path(args.target / FOLDER, 0),
+        "tasks.start_digest": buffer.digest,
+    }
+    kept = [
+        text for text in overrides(args.root / PARAMS) if text.partition("=")[0].lstrip("+~") not in start
+    ]
+    words = shlex.join([*kept, *(f"{key}={value}" for key, value in start.items())])
     command = in_workspace(f"`rlanything config write {words}`", args.within)
     print_text(f"train on its current tasks: {safe(command)}\n")
     return 0
