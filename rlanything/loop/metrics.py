@@ -10,7 +10,7 @@ from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import Config
 from rlanything.core.errors import MachineError
 from rlanything.core.types import EventKind, ScoredReplies, Status, Trajectory
-from rlanything.loop.group import Group
+from rlanything.loop.group import CONTEXT_FULL, Group
 
 PATIENCE = 3
 """A warning is given when a problem lasts this many iterations in a row."""
@@ -39,6 +39,7 @@ def iteration_metrics(
         "episode_steps": mean([float(len(t.steps)) for t in counted]),
         "response_tokens": mean([float(len(s.response_ids)) for s in steps]),
         "invalid_actions": mean([float(not s.valid) for s in steps]),
+        "context_full": mean([float(t.error == CONTEXT_FULL) for t in counted]),
         "policy_tokens": float(_sampled(groups)),
         "rolled_out_tasks": float(len(groups)),
         "tasks_with_spread": float(sum(g.has_spread for g in groups)),

@@ -26,6 +26,8 @@ ONE_SIDED = 0.5
 KL = 0.1
 """Distance that the policy moves in one iteration. A step inside the clip range of 0.2 moves a tenth of it."""
 IDLE = 0.2
+CONTEXT_FULL = 0.05
+"""Share of episodes that were cut off because their prompt did not fit. They count as failures of the policy."""
 CAPPED = 0.01
 """More ratios of the trainer's to the sampler's probabilities above the cap, or outside of the mask: the two disagree
 (docs/engines.md)."""
@@ -207,6 +209,12 @@ CHECKS: Sequence[Callable[[Run], str]] = (
     invalid_proposals,
     stalled,
     crashed,
+    mostly(
+        "context_full",
+        CONTEXT_FULL,
+        "of the episodes were cut off and count as failures, because the policy's context was full (engine.context, "
+        "rollout.max_tokens)",
+    ),
     diverged,
     aged(
         mostly(

@@ -44,6 +44,13 @@ def test_steps_statuses_and_lessons_are_counted():
     assert found["invalid_actions"] == 0.0
 
 
+def test_episodes_whose_prompt_does_not_fit_are_counted_apart_from_those_that_ran_out_of_steps():
+    short = collected({0: 2}, task(0), rollout={"max_steps": 1})
+    assert (short["status/truncated"], short["context_full"]) == (4.0, 0.0)
+    full = collected({0: 2}, task(0), rollout={"max_tokens": 10_000})
+    assert (full["status/truncated"], full["context_full"]) == (4.0, 1.0)
+
+
 def test_vote_metrics_are_those_of_theorem_one():
     found = collected({0: 2}, task(0), votes=("good", "good", "bad"))
     assert found["votes"] == 24.0

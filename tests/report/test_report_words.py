@@ -142,6 +142,7 @@ HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "b
         ),
         ({"policy_trajectories": [0.0, 5.0] * 10}, "nothing to learn from in 10 of 20"),
         ({"status/env_error": [0, 2], "status/timeout": [1]}, "3 episodes crashed or timed out"),
+        ({"context_full": [0.0, 0.5]}, "25% of the episodes were cut off and count as failures"),
         ({"policy/kl": [0.01, 0.5]}, "a KL of 0.50 in iteration 1"),
         ({"policy/ratio_capped": [0.05] * 20}, "5% of the policy's importance ratios were cut"),
         (

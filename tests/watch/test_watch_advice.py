@@ -58,6 +58,7 @@ CAUSES = [
     ("invalid actions", {"invalid_actions": 0.6}),
     ("crashed", {"status/env_error": 8.0}),
     ("timed out", {"status/timeout": 8.0}),
+    ("context full", {"context_full": 0.5}),
     ("policy moves far", {"policy/kl": 0.5}),
     ("mismatch of policy", {"policy/mismatch_kl": 0.05}),
     ("cut ratios of reward", {"reward/ratio_capped": 0.05}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlanything.report.health import CAPPED, KL
+from rlanything.report.health import CAPPED, CONTEXT_FULL, KL
 from rlanything.watch.advice import learning, tasks
 from rlanything.watch.advice.warned import Check, Warned, share_of
 from rlanything.watch.tolerant import Row
@@ -60,6 +60,12 @@ CHECKS: Sequence[Check] = (
         "`rlanything rollouts show RUN` has the error of an episode; the environment or its machine is at fault",
     ),
     tasks.errors("timeout", "timed out", "raise rollout.timeout_s, or use fewer workers (executor)"),
+    share_of(
+        "context full", "context_full", CONTEXT_FULL,
+        "the policy's context was full in {:.0%} of the episodes, which were cut off and count as failures",
+        "raise engine.context (embedded models: model.embedded.positions), lower rollout.max_tokens, or shorten what "
+        "the environment shows",
+    ),
     share_of(
         "policy moves far", "policy/kl", KL, "the policy moves by a KL of {:.2f} in an iteration",
         "lower learn.policy.lr or raise learn.beta",
