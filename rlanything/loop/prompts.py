@@ -8,12 +8,12 @@ a reply after its thought is read (`core.thoughts`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.images.messages import Message, Part
 from rlanything.core.thoughts import after_thought
 
@@ -50,6 +50,19 @@ PLACEHOLDERS = {
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
 """The placeholders that each template may use. `Prompts.load` refuses others."""
+ABOUT = {
+    "policy_turn": ("observation",),
+    "judge": ("observation", "action"),
+    "policy_history": ("observation", "pictures"),
+    "policy_history_step": ("observation", "action"),
+    "judge_history": ("observation", "action", "response", "before", "after"),
+    "label": ("observation", "action"),
+    "label_history": ("observation", "action", "response", "before", "after"),
+    "critic": ("steps",),
+    "critic_step": ("step",),
+    "adapter": ("facts", "critic"),
+}
+"""What a template is about. `Prompts.load` refuses one that has none of these: all its questions would be the same."""
 
 PICTURES = {
     "policy_history": ("policy", ("pictures",)),
@@ -71,7 +84,10 @@ class Prompts:
 
     @classmethod
     def load(cls, folder: Path, action_format: str, verdict_format: str, context: str) -> Prompts:
-        """Read the templates of a context. Raises `ConfigError` naming a missing file or an unknown placeholder."""
+        """Read the templates of a context.
+
+        Raises `ConfigError` naming a missing file, an unknown placeholder, or one that a template cannot do without.
+        """
         labels = tuple(LABEL_NAMES[context].values())
         labelled = any((folder / f"{name}.txt").is_file() for name in labels)
         templates = {}
@@ -86,7 +102,7 @@ class Prompts:
                 raise ConfigError(
                     f"model.prompts: {path} is missing; with model.context = {context} {needed}"
                 )
-            templates[name] = _template(path, PLACEHOLDERS[name])
+            templates[name] = _template(path, PLACEHOLDERS[name], ABOUT.get(name, ()))
         return cls(templates, action_format, verdict_format, context)
 
     @property
@@ -250,17 +266,35 @@ def text_of(message: Message) -> str:
     return "".join(part["text"] for part in parts_of(message) if part["type"] == "text")
 
 
-def _template(path: Path, allowed: frozenset[str]) -> Template:
-    """The template in a file. Raises `ConfigError` for a file that is no text, or a placeholder that is not allowed."""
+def _template(path: Path, allowed: frozenset[str], about: Sequence[str]) -> Template:
+    """The template in a file. about: it must have one of these placeholders; () for one that needs none.
+
+    Raises `ConfigError` for a file that is no text, a placeholder that is not allowed, and one that is missing.
+    """
     try:
         template = Template(path.read_text("utf-8").rstrip("\n"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: cannot be read (byte {error.start} is not UTF-8)") from None
-    strange = set(template.get_identifiers()) - allowed
-    if strange or not template.is_valid():
-        known = ", ".join(f"${p}" for p in sorted(allowed)) or "none"
-        raise ConfigError(f"{path}: placeholders {sorted(strange)} cannot be filled; allowed: {known}")
+    for found in template.pattern.finditer(template.template):
+        name = found["named"] or found["braced"]
+        if found["invalid"] is not None or (name and name not in allowed):
+            line = template.template.count("\n", 0, found.start()) + 1
+            raise ConfigError(f"{path}, line {line}: {_refused(name, allowed)}. For the sign itself write $$")
+    if about and not {*about} & {*template.get_identifiers()}:
+        raise ConfigError(
+            f"{path}: has none of {', '.join(f'${name}' for name in about)}, so the model would not see what it is "
+            f"asked about; allowed: {', '.join(f'${name}' for name in sorted(allowed))}"
+        )
     return template
+
+
+def _refused(name: str | None, allowed: Collection[str]) -> str:
+    """Why a placeholder is refused, and what is allowed. name: None for a $ that begins none."""
+    if not allowed:
+        return f"{f'placeholder ${name}' if name else 'a $'} cannot be filled; this file takes none"
+    if name:
+        return f"placeholder ${name}: {unknown(name, allowed)}"
+    return f"a $ that begins no placeholder; known: {', '.join(sorted(allowed))}"
 
 
 def _numbered(actions: Sequence[str]) -> str:

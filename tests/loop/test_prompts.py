@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted import prompts
 
 from rlanything.core.errors import ConfigError
-from rlanything.loop.prompts import LABEL_NAMES, NAMES, PLACEHOLDERS, UNREADABLE, Prompts
+from rlanything.loop.prompts import ABOUT, LABEL_NAMES, NAMES, PLACEHOLDERS, UNREADABLE, Prompts
 
 SHIPPED = Path(__file__).parents[2] / "experiments" / "prompts"
 HOSTILE = [
@@ -244,11 +244,13 @@ def test_a_labelling_judge_is_asked_with_the_label_files_of_its_folder(folder, c
     plain = Prompts.load(folder, "verbatim", "word", context)
     assert plain.for_labels == plain
     for name in LABEL_NAMES[context].values():
-        (folder / f"{name}.txt").write_text(f"sound? {name}")
+        (folder / f"{name}.txt").write_text(
+            f"sound? {name} $observation" if name in ABOUT else f"sound? {name}"
+        )
     loaded = Prompts.load(folder, "verbatim", "word", context)
     for judge, label in LABEL_NAMES[context].items():
         assert loaded.templates[judge].template == plain.templates[judge].template
-        assert loaded.for_labels.templates[judge].template == f"sound? {label}"
+        assert loaded.for_labels.templates[judge].template == (folder / f"{label}.txt").read_text()
     assert loaded.for_labels.judge_question("o", "go")["content"].startswith("sound?")
     assert loaded.for_labels.templates["critic"] == loaded.templates["critic"]
 
@@ -261,8 +263,8 @@ def test_a_folder_with_one_label_file_of_a_context_needs_all_of_them(folder, con
             Prompts.load(folder, "verbatim", "word", context)
     (folder / f"{first}.txt").write_text("$secret")
     for name in others:
-        (folder / f"{name}.txt").write_text("sound?")
-    with pytest.raises(ConfigError, match=rf"{first}\.txt: placeholders \['secret'\]"):
+        (folder / f"{name}.txt").write_text("sound? $observation")
+    with pytest.raises(ConfigError, match=rf"{first}\.txt, line 1: placeholder \$secret"):
         Prompts.load(folder, "verbatim", "word", context)
 
 
@@ -290,11 +292,51 @@ def test_a_template_that_is_no_utf_8_is_refused_at_start(folder, context):
         Prompts.load(folder, "verbatim", "word", context)
 
 
-@pytest.mark.parametrize("text", ["$observation $secret", "50 $ off", "${observation"])
-def test_a_template_that_cannot_be_filled_is_refused_at_start(folder, context, text):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("$observation $secret", "placeholder \\$secret: unknown; known: actions, .*observation"),
+        (
+            "see\n$observations",
+            "placeholder \\$observations: unknown; did you mean 'observation'\\? known: actions, ",
+        ),
+        ("$observation costs\n$5", "a \\$ that begins no placeholder; known: actions, .*observation"),
+        ("$observation 50 $ off", "a \\$ that begins no placeholder; known: actions, .*observation"),
+        ("${observation", "a \\$ that begins no placeholder; known: actions, .*observation"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_is_refused_at_start_with_its_line(folder, context, text, said):
     name = {"chat": "policy_turn", "history": "policy_history"}[context]
     (folder / f"{name}.txt").write_text(text)
+    line = 1 + text.count("\n")
     with pytest.raises(
-        ConfigError, match=rf"{name}\.txt: placeholders .* allowed: \$actions, .*\$observation"
+        ConfigError, match=rf"{name}\.txt, line {line}: {said}.*\. For the sign itself write \$\$"
     ):
         Prompts.load(folder, "verbatim", "word", context)
+    (folder / f"{name}.txt").write_text("$observation costs $$5")
+    Prompts.load(folder, "verbatim", "word", context)
+
+
+@pytest.mark.parametrize("text", ["", "Was {action} good, given {observation}?", "Is $$observation fine?"])
+def test_a_template_without_what_it_is_about_is_refused_at_start(folder, context, text):
+    for name in {*NAMES[context]} & {*ABOUT}:
+        whole = (folder / f"{name}.txt").read_text()
+        (folder / f"{name}.txt").write_text(text)
+        with pytest.raises(ConfigError, match=rf"{name}\.txt: has none of \${ABOUT[name][0]}.*; allowed: "):
+            Prompts.load(folder, "verbatim", "word", context)
+        (folder / f"{name}.txt").write_text(whole)
+
+
+def test_a_template_with_only_part_of_what_it_may_say_is_taken(folder, context):
+    for name in {*NAMES[context]} & {*ABOUT}:
+        (folder / f"{name}.txt").write_text(f"${ABOUT[name][-1]}")
+    Prompts.load(folder, "verbatim", "word", context)
+
+
+@pytest.mark.parametrize("context", ["chat"])
+def test_a_placeholder_in_a_file_that_takes_none_is_refused(folder):
+    (folder / "judge_system.txt").write_text("\n\n$action")
+    with pytest.raises(
+        ConfigError, match=r"line 3: placeholder \$action cannot be filled; this file takes none"
+    ):
+        Prompts.load(folder, "verbatim", "word", "chat")
