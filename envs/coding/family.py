@@ -285,6 +285,12 @@ class CodingFamily:
         problem = Problem.from_task(task)
         return teacher.rewrite(problem, direction, rng, self._rewrite_tests, self._tests_like(problem))
 
+    def why_no_lessons(self) -> str:
+        """See `core.protocols.MayNotTeach`: problems from files come without the steps of a solution."""
+        if self._sets is None:
+            return ""
+        return "problems: those from files come without the steps of a solution; null generates problems with them"
+
     def check_data(self, splits: Collection[str]) -> None:
         """Raise `ValueError` unless the files of problems of these splits are there."""
         if self._sets is not None:

@@ -84,6 +84,15 @@ class Teacher(Protocol):
 
 
 @runtime_checkable
+class MayNotTeach(Protocol):
+    """A family whose settings decide whether it has a teacher's data for embedded models."""
+
+    def why_no_lessons(self) -> str:
+        """Why nothing can be taught with the tasks of these settings, in one sentence, or ''."""
+        ...
+
+
+@runtime_checkable
 class GameFiles(Protocol):
     """A family whose tasks are folders of files that other tools read."""
 

@@ -15,7 +15,7 @@ from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
-from rlanything.core.protocols import Engine, LeavesOpen, Pictured, Stored, TaskFamily
+from rlanything.core.protocols import Engine, LeavesOpen, MayNotTeach, Pictured, Stored, TaskFamily
 from rlanything.core.splits import TRAIN
 from rlanything.planning import disclosed, samplers
 from rlanything.planning.declared_class import declared_class
@@ -60,6 +60,7 @@ def check(
         family = build.family(config)
         families.check_splits(family, config.tasks)
         pictures(config, family)
+        taught(config, family)
     for folder in (None, *(sampler.prompts for sampler in config.evaluate.samplers)):
         build.prompts(config, root, folder)
     memory(config)
@@ -136,6 +137,17 @@ def pictures(config: Config, family: TaskFamily) -> None:
             f"model.images.{role} = {getattr(images, role)}: {why} environment shows no pictures. Set "
             "model.images.policy and model.images.reward to 0, or use an environment with pictures, as env=desktop "
             "with env.observe=both"
+        )
+
+
+def taught(config: Config, family: TaskFamily) -> None:
+    """Raise `ConfigError` for embedded models where the environment, as it is set, has nothing to teach them with."""
+    if config.model.embedded is None or not isinstance(family, MayNotTeach):
+        return
+    if why := family.why_no_lessons():
+        raise ConfigError(
+            f"model.embedded: `bootstrap` teaches these models, and the environment has nothing to teach them with. "
+            f"env.{why}. Otherwise use checkpoints (model=local, docs/checkpoints.md)"
         )
 
 

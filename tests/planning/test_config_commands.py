@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from rlanything.cli import main
-from rlanything.config import load
-from rlanything.planning import compose, dvcfile
+from rlanything.config import load, parse
+from rlanything.planning import check, compose, dvcfile
 from rlanything.stages import tasks
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +65,21 @@ def test_code_that_dvc_does_not_see_is_warned_of_wherever_a_configuration_is_che
         assert said in capsys.readouterr().err
     assert run(project, "config", "check", "scale=smoke") == 0
     assert "outside of the project" not in capsys.readouterr().err
+
+
+def test_embedded_models_are_refused_where_nothing_can_be_taught_and_checkpoints_are_not(project, capsys):
+    (project / "set.json").write_text("[]")
+    files = (
+        "env.problems={train: set.json, in_domain: set.json, out_of_domain: set.json, reward_panel: set.json}"
+    )
+    said = refused(project, capsys, "config", "check", "scale=smoke", "env=coding", files)
+    assert "model.embedded: `bootstrap` teaches these models" in said
+    assert "env.problems: those from files come without the steps of a solution" in said
+    assert run(project, "config", "check", "scale=smoke", "env=coding") == 0
+    reading = "model.prompts=experiments/prompts/paper/coding", "model.action_format=verbatim"
+    other = "model=local", "path=models/own", "engine=transformers", *reading
+    config = parse(compose.compose(["scale=smoke", "env=coding", files, *other], project))
+    check.check(config, project, engine=False)
 
 
 def test_writing_replaces_what_it_wrote_and_the_projects_own_file(project):
