@@ -1,9 +1,14 @@
-"""What a reward model needs from a task family. It is checked before anything is made."""
+"""What a reward model needs from a task family. Its methods are checked before anything is made, their answers when
+they come."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import counted, shown
 from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.types import Task
 from rlanything.core.unittests import Examiner, TestingTeacher
 
 
@@ -28,6 +33,30 @@ def labeller(family: TaskFamily) -> Teacher:
             "explain); use a model as its judge"
         )
     return family
+
+
+def labelled(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[tuple[bool, str]]:
+    """(label, reason) of each action. Raises `ConfigError` where the family gives something else than one of each."""
+    reasons = oracle.explain(task.copy(), actions)
+    _require_each(oracle, "explain", reasons, str, actions)
+    return list(zip(step_labels(oracle, task, actions), reasons, strict=True))
+
+
+def step_labels(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[bool]:
+    """The label of each action. Raises `ConfigError` where the family gives something else than one bool for each."""
+    labels = oracle.label_steps(task.copy(), actions)
+    _require_each(oracle, "label_steps", labels, bool, actions)
+    return list(labels)
+
+
+def _require_each(oracle: Teacher, method: str, found: object, kind: type, actions: Sequence[str]) -> None:
+    """Raise `ConfigError` unless a method gave a list with a value of a kind for each action."""
+    right = isinstance(found, list | tuple) and [isinstance(value, kind) for value in found]
+    if right != [True] * len(actions):
+        raise ConfigError(
+            f"env: {type(oracle).__name__}.{method} gave {shown(found)} for {counted(len(actions), 'action')}; "
+            f"it must give a list with one {kind.__name__} for each"
+        )
 
 
 def testing_teacher(family: TaskFamily) -> TestingTeacher:

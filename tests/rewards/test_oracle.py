@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from math import sqrt
 
@@ -10,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything.config import JudgeSource
+from rlanything.core.errors import ConfigError
+from rlanything.core.printable import shown
 from rlanything.core.types import Status, Step, Task, Trajectory
 from rlanything.rewards.oracle import Errors
+from rlanything.rewards.step_votes.labels import label
 from rlanything.rewards.step_votes.oracle import OracleVotes
 from rlanything.rewards.unit_tests.oracle import OracleTests
 
@@ -31,6 +35,30 @@ class Labels:
 
     def explain(self, task: Task, actions: list[str]) -> list[str]:
         return [f"{action}, of course" for action in actions]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "wanted"),
+    [
+        ("label_steps", [True], "a list with one bool for each"),
+        ("label_steps", [1, 0], "a list with one bool for each"),
+        ("label_steps", None, "a list with one bool for each"),
+        ("explain", ["because"], "a list with one str for each"),
+        ("explain", "ab", "a list with one str for each"),
+    ],
+)
+def test_an_oracle_that_answers_something_else_than_one_label_and_reason_a_step_is_named(
+    method, answer, wanted
+):
+    family = Labels()
+    setattr(family, method, lambda task, actions: answer)
+    said = re.escape(f"env: Labels.{method} gave {shown(answer)} for 2 actions; it must give {wanted}")
+    tasks = {TASK.task_id: TASK}
+    with pytest.raises(ConfigError, match=said):
+        OracleVotes(family, oracle(1.0), 3).judge([episode("win", "lose")], 0, 0, tasks=tasks)
+    if method == "label_steps":
+        with pytest.raises(ConfigError, match=said):
+            label(family, [TASK], [episode("win", "lose")])
 
 
 def episode(*actions: str, rollout: int = 0, first: str = "first", status: Status = Status.OK) -> Trajectory:

@@ -16,6 +16,7 @@ from rlanything.core.protocols import Teacher
 from rlanything.core.records.forms import Count, Form, require_equal
 from rlanything.core.records.rollouts import TrajectoryForm, trajectory_from_json, trajectory_to_json
 from rlanything.core.types import Json, Judgement, Task, Trajectory
+from rlanything.rewards.requirements import step_labels
 from rlanything.rewards.step_votes.judge import Judge
 
 Label = bool | None
@@ -64,7 +65,7 @@ def label(
     """The trajectories, with the oracle's label of every step."""
     by_id = {task.task_id: task for task in tasks}
     return [
-        LabelledTrajectory(t, tuple(oracle.label_steps(by_id[t.task_id].copy(), [s.action for s in t.steps])))
+        LabelledTrajectory(t, tuple(step_labels(oracle, by_id[t.task_id], [s.action for s in t.steps])))
         for t in trajectories
     ]
 

@@ -18,7 +18,7 @@ from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 from rlanything.rewards.protocols import Demonstration
-from rlanything.rewards.requirements import teacher
+from rlanything.rewards.requirements import labelled, teacher
 from rlanything.rewards.step_votes.critic import summarise
 from rlanything.rewards.step_votes.judge import Judge
 
@@ -39,12 +39,8 @@ class VoteLessons:
     def critic(self, task: Task, seed: int) -> str:
         """The oracle's most frequent reasons for the bad steps of a noisy demonstration."""
         explored = [action for _, action in self.teacher.demonstrate(task.copy(), seed, 0.5)][:EXPLORED]
-        labelled = zip(
-            self.teacher.label_steps(task.copy(), explored),
-            self.teacher.explain(task.copy(), explored),
-            strict=True,
-        )
-        return summarise([("", reason) for good, reason in labelled if not good])
+        found = labelled(self.teacher, task, explored)
+        return summarise([("", reason) for good, reason in found if not good])
 
     def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:
         """Reasons with verdicts, and questions."""
@@ -110,10 +106,7 @@ class VoteLessons:
 
 
 def _labels(oracle: Teacher, task: Task, trajectory: Trajectory) -> list[tuple[bool, str]]:
-    actions = [s.action for s in trajectory.steps]
-    return list(
-        zip(oracle.label_steps(task.copy(), actions), oracle.explain(task.copy(), actions), strict=True)
-    )
+    return labelled(oracle, task, [s.action for s in trajectory.steps])
 
 
 def _noisy(

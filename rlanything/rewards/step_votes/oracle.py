@@ -9,6 +9,7 @@ from rlanything.core.protocols import Teacher
 from rlanything.core.types import Judgement, Task, Trajectory, Vote
 from rlanything.loop.share import shared
 from rlanything.rewards.oracle import Errors
+from rlanything.rewards.requirements import labelled
 
 
 class OracleVotes:
@@ -47,12 +48,9 @@ class OracleVotes:
     ) -> Iterator[Judgement]:
         """The votes on every step. Questions are equal when observation, action and next observation are equal."""
         actions = [step.action for step in trajectory.steps]
-        labels, reasons = (
-            self.oracle.label_steps(task.copy(), actions),
-            self.oracle.explain(task.copy(), actions),
-        )
+        found = labelled(self.oracle, task, actions)
         seen = trajectory.first_observation
-        for number, (step, good, reason) in enumerate(zip(trajectory.steps, labels, reasons, strict=True)):
+        for number, (step, (good, reason)) in enumerate(zip(trajectory.steps, found, strict=True)):
             asked = (iteration, trajectory.task_id, trajectory.rollout, number)
             wrong = errors.of((seen, step.action, step.observation), asked, self.m)
             yield Judgement((), tuple(_vote(good, reason, is_wrong) for is_wrong in wrong))
