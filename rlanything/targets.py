@@ -10,6 +10,9 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Container, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
 from rlanything.core.errors import ConfigError, unknown
@@ -50,14 +53,14 @@ def named_class(section: Mapping[str, Any], name: str, of: type) -> type:
     Raises `ConfigError` if it may not be imported, cannot be found, or is not `of`: a subclass, or for a protocol a
     class that has its members.
     """
-    from hydra.utils import get_class
-
     permit(section, name)
     named = f"{name}.{TARGET} = {section[TARGET]!r}"
     try:
-        cls: type = get_class(section[TARGET])
-    except Exception as error:  # Hydra wraps whatever the import raises
+        cls = _located(str(section[TARGET]))
+    except ConfigError as error:
         raise ConfigError(f"{named}: {error}") from None
+    if not isinstance(cls, type):
+        raise ConfigError(f"{named}: it is a {type(cls).__name__}, and no class")
     if not _within(cls.__module__, _allowed()):
         raise ConfigError(f"{named}: it is {cls.__module__}.{cls.__qualname__}, whose package is not allowed")
     if getattr(of, "_is_protocol", False):
@@ -101,6 +104,40 @@ def instantiate(section: Mapping[str, Any], name: str, of: type, **given: Any) -
         return cls(**arguments, **given)
     except (ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from None
+
+
+def _located(target: str) -> Any:
+    """What a dotted name means. Raises `ConfigError` with the nearest name, or with what an import raised."""
+    path, *rest = target.split(".")
+    found = _imported(path)
+    for part in rest:
+        path, above = f"{path}.{part}", path
+        if not hasattr(found, part) and hasattr(found, "__path__") and find_spec(path) is not None:
+            _imported(path)
+        if not hasattr(found, part):
+            raise ConfigError(f"{above} has no {part}: {unknown(part, _inside(found))}")
+        found = getattr(found, part)
+    return found
+
+
+def _imported(module: str) -> Any:
+    try:
+        return import_module(module)
+    except Exception as error:  # a module may raise anything
+        said = " ".join(str(error).split())
+        raise ConfigError(f"importing {module} raised {type(error).__name__}: {said}") from error
+
+
+def _inside(found: Any) -> list[str]:
+    """The public classes of a module or package, and the modules in a package."""
+    modules = [module.name for module in iter_modules(getattr(found, "__path__", ()))]
+    own = [name for name, value in vars(found).items() if isinstance(value, type) and _of(value, found)]
+    return [name for name in (*modules, *own) if not name.startswith("_")]
+
+
+def _of(cls: type, module: Any) -> bool:
+    """Whether a class comes from a module, or from a module below it."""
+    return _within(cls.__module__, (getattr(module, "__name__", ""),))
 
 
 def _allowed() -> tuple[str, ...]:

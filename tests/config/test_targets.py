@@ -121,7 +121,16 @@ def test_names_outside_the_packages_are_never_imported(target, canary):
             "rlanything.sweep.trials.child.subprocess.Popen",
             "it is subprocess.Popen, whose package is not allowed",
         ),
-        ("rlanything.cli.main", "non-class"),
+        ("rlanything.cli.main", "it is a function, and no class"),
+        (
+            "rlanything.engines.native.NativeEngin",
+            r"rlanything\.engines\.native has no NativeEngin: unknown; did you mean 'NativeEngine'\?",
+        ),
+        (
+            "envs.alfworld.famly.AlfworldFamily",
+            r"envs\.alfworld has no famly: unknown; did you mean 'family'\?",
+        ),
+        ("rlanything.no.such.Engine", r"rlanything has no no: unknown; "),
         ("rlanything.buffer.model.TaskBuffer", "no Engine, because it has no close, generate, release, sync"),
         ("envs.alfworld.family.AlfworldFamily", "no Engine"),
     ],
@@ -129,6 +138,28 @@ def test_names_outside_the_packages_are_never_imported(target, canary):
 def test_a_class_must_be_of_an_allowed_package_and_of_the_kind_that_is_asked_for(target, message):
     with pytest.raises(ConfigError, match=message):
         instantiate({"_target_": target}, "engine", Engine)
+
+
+def test_what_an_import_raises_is_told_on_one_line_and_once(tmp_path, monkeypatch, capsys):
+    (tmp_path / "broken_target.py").write_text("raise KeyError('two\\nlines')")
+    (tmp_path / "lacking_target.py").write_text("import no_such_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "broken_target,lacking_target")
+    for name, said in (
+        ("broken_target", r"importing broken_target raised KeyError: \S+"),
+        (
+            "lacking_target",
+            "importing lacking_target raised ModuleNotFoundError: No module named 'no_such_package'",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=rf"^env\._target_ = '{name}\.Family': {said}$"):
+            named_class({"_target_": f"{name}.Family"}, "env", TaskFamily)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_class_inside_a_class_and_one_that_a_package_passes_on_are_found():
+    for target in ("lightning.pytorch.callbacks.EarlyStopping", "rlanything.buffer.TaskBuffer"):
+        assert named_class({"_target_": target}, "x", object).__name__ == target.rpartition(".")[2]
 
 
 def test_an_argument_names_no_class(canary, monkeypatch):
