@@ -247,10 +247,15 @@ def test_refused_rewrites_of_one_run_are_no_difference_of_equal_buffers(here, mo
         (["alone.jsonl"], "alone.jsonl is a file: name a second buffer to compare it with"),
         (["alone.jsonl@1"], "alone.jsonl is a file: it has no iterations to choose from"),
         (["old.jsonl", "alone.jsonl"], "old.jsonl: schema 7 is not supported, only 2 is"),
-        (["full/seed-0", "--only", "nicer"], "--only 'nicer': it must be one of changed, harder, easier"),
+        (["full/seed-0", "--only", "nicer"], "--only 'nicer': unknown; "),
+        (
+            ["full/seed-0", "--only", "hardr"],
+            "--only 'hardr': unknown; did you mean 'harder'? known: added, ",
+        ),
+        (["full/seed-0", "--by", "sceen"], "into kinds: unknown; did you mean 'scene'? known: goal"),
         (
             ["full/seed-0", "--by", "colour"],
-            "no field 'colour' that sorts these tasks into kinds; there are: goal.",
+            "no field 'colour' that sorts these tasks into kinds: unknown; known: goal",
         ),
     ],
 )
@@ -275,7 +280,7 @@ def test_by_takes_the_fields_that_are_compared(here, capsys):
     for name, fields in (("a", "xy"), ("b", "yz"), ("none", "")):
         record(here / name, 0, made(*fields))
     assert command("diff", "a", "b", "--by", "x") == 2
-    assert "no field 'x' that sorts these tasks into kinds; there are: y" in capsys.readouterr().err
+    assert "no field 'x' that sorts these tasks into kinds: unknown; known: y" in capsys.readouterr().err
     assert [diff(*names, by="y")["by"] for names in (("a", "b"), ("none", "a"), ("a", "none"))] == ["y"] * 3
 
 

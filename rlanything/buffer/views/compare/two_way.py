@@ -20,6 +20,7 @@ from rlanything.buffer.views.compare.slot_diff import slot_row
 from rlanything.buffer.views.find.measurements import first_accuracies
 from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.tasks.task_fields import find_field
+from rlanything.core.errors import unknown
 from rlanything.core.types import EventKind, Json
 
 SCHEMA = 1
@@ -43,7 +44,7 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
     details=False leaves the slots out; of Parquet files only the columns are read. Raises `TaskBufferError`.
     """
     if only and only not in ONLY:
-        raise TaskBufferError(f"--only {only!r}: it must be one of {', '.join(ONLY)}")
+        raise TaskBufferError(f"--only {only!r}: {unknown(only, ONLY)}")
     left, right = a.table, b.table
     left, later = _measured_later(left, a, b)
     found = changes(left, right)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views.tasks.text_pairs import Pair, as_pairs
+from rlanything.core.errors import unknown
 from rlanything.core.types import Json, Task
 
 METADATA = "metadata."
@@ -120,9 +121,8 @@ def find_field(field: str, known: Iterable[str]) -> str:
             return found[0]
         if found:
             raise TaskBufferError(f"{field!r} names {len(found)} fields: {', '.join(found)}")
-    raise TaskBufferError(
-        f"no field {field!r} that sorts these tasks into kinds; there are: {', '.join(paths) or 'none'}"
-    )
+    known = unknown(field, paths) if paths else "there are none"
+    raise TaskBufferError(f"no field {field!r} that sorts these tasks into kinds: {known}")
 
 
 def _sorts(distinct: int, present: int, tasks: int) -> bool:
