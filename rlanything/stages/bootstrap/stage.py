@@ -10,7 +10,7 @@ complete and consistent. Models are trained in .rla/bootstrap/<key>/, so that fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -54,7 +54,9 @@ def make_models(config: Config, root: Path) -> None:
     if config.model.embedded is not None:
         launch.alone("rlanything bootstrap", "embedded models are trained by one process")
     # If this machine cannot run the environment, this raises before minutes of work.
-    build.family(config).environment().close()
+    made = build.family(config).environment()
+    with suppress(Exception):  # what was not reset may have nothing to close
+        made.close()
     with launch.measuring(config), launch.in_first(lambda: _writing(config, root)):
         _finish(config, root, Layout(root))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import golden_cases as golden
 import pytest
 
+from envs.alfworld.engines.fast import FastEnvironment
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_lines
@@ -47,6 +48,17 @@ def test_embedded_models_need_a_teacher(root):
         stage.make_models(
             config.model_copy(update={"model": config.model.model_copy(update={"embedded": embedded})}), root
         )
+
+
+def test_an_environment_that_cannot_be_closed_before_it_was_reset_is_no_obstacle(root, monkeypatch):
+    def close(self: object) -> None:
+        raise AttributeError("_game")
+
+    monkeypatch.setattr(FastEnvironment, "close", close)
+    config = configured(labels="judge", judges=JUDGES)
+    model = config.model.model_copy(update={"embedded": golden.configuration().model.embedded})
+    with pytest.raises(ConfigError, match="NoOracle has no teacher"):  # the first refusal after that
+        stage.make_models(config.model_copy(update={"model": model}), root)
 
 
 @pytest.mark.long
