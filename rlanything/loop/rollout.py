@@ -170,8 +170,8 @@ class RolloutWorker:
         completions = self.policy.generate(requests)
         replies = [self.policy.decode(completion.ids) for completion in completions]
         actions = [
-            self.prompts.action(reply, e.observation.actions)
-            for e, reply in zip(fitting, replies, strict=True)
+            self._chosen(request, completion, reply, e.observation.actions)
+            for e, request, completion, reply in zip(fitting, requests, completions, replies, strict=True)
         ]
         last = turn + 1 == sampling.max_steps
         moves = [
@@ -199,6 +199,18 @@ class RolloutWorker:
         """What the policy reads next."""
         past = episode.first_observation, episode.steps
         return next_prompt(self.policy, self.prompts, *past, episode.observation, episode.first_images)
+
+    def _chosen(
+        self, request: Request, completion: Completion, reply: str, offered: Sequence[str]
+    ) -> tuple[str, bool]:
+        """(action, valid). What was sampled from a choice of commands is the command that was offered.
+
+        A reply's text need not be: it loses blanks around it, tags of thoughts are read in it, and a tokenizer may
+        have normalised it.
+        """
+        if completion.ids in request.choices:
+            return offered[request.choices.index(completion.ids)], True
+        return self.prompts.action(reply, offered)
 
     def _step(self, episode: _Episode, completion: Completion, reply: str, chosen: tuple[str, bool]) -> Step:
         """The step that was just taken. chosen: the action, and whether it is valid."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+import unicodedata
 from contextlib import suppress
 from functools import partial
 
@@ -194,6 +195,29 @@ def test_every_draw_has_its_own_seed_and_another_iteration_has_others():
 def test_trajectories_come_in_the_order_of_the_assignments():
     got = run(rollout_worker(always_win), Assignment(4, task(4), 2), Assignment(1, task(1), 1))
     assert [(t.slot, t.rollout) for t in got] == [(4, 0), (4, 1), (1, 0)]
+
+
+class Normalising(Chat):
+    """A chat whose tokenizer normalises text, as those of several models do."""
+
+    def encode_choice(self, text: str) -> tuple[int, ...]:
+        return super().encode_choice(unicodedata.normalize("NFC", text))
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        return super().decode(ids).strip()
+
+
+@pytest.mark.parametrize(
+    "command", [" look ", "go to the cafe\u0301", "heat to 300 \u212a", "say <think>", "read </think>"]
+)
+def test_a_command_that_is_sampled_from_those_on_offer_reaches_the_environment_as_it_was_offered(command):
+    offered = (command, "win")
+    chosen = unicodedata.normalize("NFC", command)
+    acting = rollout_worker(lambda _: chosen, decoding="constrained", max_tokens=64)
+    acting.policy.chat = Normalising()
+    (trajectory,) = acting.roll_out([Assignment(0, task(1, steps=1, actions=offered), 1)], SAMPLING)
+    assert acting.family.acted == [command]
+    assert [(step.action, step.valid) for step in trajectory.steps] == [(command, True)]
 
 
 def test_constrained_decoding_offers_the_admissible_actions_and_free_decoding_none():
