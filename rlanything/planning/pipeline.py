@@ -10,7 +10,7 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.hashes import files_in
 from rlanything.files.yaml_file import read_mapping
-from rlanything.runs.imports import code_files, packages, targets
+from rlanything.runs.imports import code_files, outside_files, packages, targets
 from rlanything.runs.machine import versions
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
 from rlanything.stages.declared import STAGES
@@ -47,6 +47,10 @@ class Pipeline:
         elsewhere = {*self._outputs(), *CODE}
         kept = [p for p in places if not elsewhere & {*_first(p, self.root)}]
         return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
+
+    def outside(self, stages: Iterable[str], data: Mapping[str, Any]) -> dict[str, Path]:
+        """Name -> file of the code of `stages` outside of the project (`outside_of`)."""
+        return {name: path for stage in _declared(stages) for name, path in outside_of(stage, data).items()}
 
     def packages(self, stages: Iterable[str], data: Mapping[str, Any]) -> dict[str, str]:
         """Name -> version of the packages that the code of `stages` imports, as a run's origin has them."""
@@ -98,6 +102,11 @@ def trial_stages(arms: Sequence[str]) -> list[str]:
 def code_of(stage: Stage, data: Mapping[str, Any]) -> dict[str, Path]:
     """Name -> file of a stage's code, with the classes that it makes objects of under the configuration `data`."""
     return code_files(_modules(stage, data))
+
+
+def outside_of(stage: Stage, data: Mapping[str, Any]) -> dict[str, Path]:
+    """Name -> file of the code outside of the project of the classes that a stage makes. DVC does not see it."""
+    return outside_files(_modules(stage, data))
 
 
 def _modules(stage: Stage, data: Mapping[str, Any]) -> list[str]:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import digest, files_in
 from rlanything.files.yaml_file import read_mapping
-from rlanything.planning.pipeline import code_of, look_up
+from rlanything.planning.pipeline import code_of, look_up, outside_of
 from rlanything.planning.uncommitted import few
-from rlanything.runs.imports import outside_files, targets
 from rlanything.runs.provenance import changed, flat
 
 if TYPE_CHECKING:
@@ -35,8 +34,7 @@ def unchanged(stage: Stage, config: Config, root: Path, arm: str, params: Path) 
     Raises `ConfigError`, naming what changed, where code, prompts or parameters of the stage differ after it.
     """
     data = config.model_dump(mode="json", by_alias=True)
-    outside = outside_files([*targets([look_up(data, section) for section in stage.makes])])
-    files = code_of(stage, data) | outside | _prompts(stage, config, root, arm)
+    files = code_of(stage, data) | outside_of(stage, data) | _prompts(stage, config, root, arm)
     before = _hashes(files) | _values(stage, config, arm, params)
     yield
     found = changed(before, _hashes(files) | _values(stage, config, arm, params))

@@ -237,6 +237,23 @@ def test_another_version_of_a_package_is_another_study_and_is_named(tmp_path, mo
     assert now.differences(before) == [f'torch: there "{before.packages["torch"]}", here "0.0.1"']
 
 
+def test_other_code_outside_of_the_project_is_another_study_and_is_named(
+    tmp_path, tmp_path_factory, monkeypatch
+):
+    place = tmp_path_factory.mktemp("outside")
+    (place / "sweep_outside.py").write_text("")
+    monkeypatch.syspath_prepend(place)
+    sweep, inputs = declared(), Inputs.of(ROOT, ROOT / "params.yaml", tmp_path)
+    base = compose_base(sweep, ROOT)
+    base = {**base, "env": {"_target_": "sweep_outside.Family"}}
+    before = Key.of(sweep.arms, base, inputs)
+    (place / "sweep_outside.py").write_text("another = 1\n")
+    now = Key.of(sweep.arms, base, inputs)
+    assert now.short != before.short
+    (found,) = now.differences(before)
+    assert "sweep_outside.py" in found
+
+
 def test_a_key_of_older_code_without_packages_is_read(tmp_path):
     older = asdict(key())
     del older["packages"]

@@ -22,7 +22,7 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.records.forms import Form
-from rlanything.files.hashes import file_hashes, files_in
+from rlanything.files.hashes import digest, file_hashes, files_in
 from rlanything.files.reader import FileError, read_object
 from rlanything.files.records import write_json
 from rlanything.planning.pipeline import trial_stages
@@ -67,7 +67,9 @@ class Key:
         if inputs.place(parse(dict(base))) == inputs.root:
             own = [path for name in MADE for path in files_in(inputs.root / name)]
         common = {k: v for k, v in base.items() if k != "scale"}
-        return cls(common, file_hashes(inputs.root, files), file_hashes(inputs.root, own), packages)
+        outside = {name: digest(path) for name, path in inputs.pipeline.outside(stages, base).items()}
+        hashes = file_hashes(inputs.root, files) | outside
+        return cls(common, hashes, file_hashes(inputs.root, own), packages)
 
     @classmethod
     def read(cls, path: Path) -> Key:
