@@ -11,6 +11,7 @@ from typing import Any
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
+from rlanything.config.evaluation import Sampler
 from rlanything.core.errors import ConfigError, UserError
 from rlanything.core.printable import one_line
 from rlanything.engines.sources import cached, is_local
@@ -24,6 +25,8 @@ HIGHEST_LR = 5e-5
 """Full fine-tuning by reinforcement stays far below this. The paper has 1e-6, our default for embedded models 5e-4."""
 SHORTEST = {"rollout.max_tokens": 64, "judge.max_tokens": 64, "adaptation.max_tokens": 128}
 """Tokens that a thought and a boxed answer need at least, by key."""
+LENGTHS = {"policy": "rollout", "reward": "judge", "adapter": "adaptation"}
+"""The section whose `max_tokens` is the longest reply of a role."""
 ADVICE = "scale=local and scale=single-gpu have values for real checkpoints (docs/checkpoints.md)"
 
 
@@ -47,15 +50,17 @@ def check(config: Config, root: Path) -> None:
     """
     _check_embedded(config)
     for role, source in roles(config).items():
-        key = f"model.{role}.path = {source.path}"
+        key, section = f"model.{role}.path = {source.path}", LENGTHS[role]
+        length = f"{section}.max_tokens", getattr(config, section).max_tokens
         if is_local(source, root):
             _check_folder(key, root / source.path, config)
-        elif role in _learning(config) and (file := cached(source.path, "config.json", source.revision)):
-            _check_trains(key, role, read_object(file), config)
+            _check_room(key, read_object(root / source.path / "config.json"), *length)
+        elif file := cached(source.path, "config.json", source.revision):
+            found = read_object(file)
+            _check_trains(key, role, found, config)
+            _check_room(key, found, *length)
     for key, source, role in _of_evaluation(config):
-        file = root / source.path / "config.json"
-        if is_local(source, root) and file.is_file():
-            _check_sees(f"{key}.path = {source.path}", role, read_object(file), config)
+        _check_measuring(key, source, role, config, root)
 
 
 def _check_embedded(config: Config) -> None:
@@ -71,7 +76,38 @@ def _check_embedded(config: Config) -> None:
             )
 
 
-def _of_evaluation(config: Config) -> Iterator[tuple[str, Checkpoint, str]]:
+def _check_measuring(key: str, source: Sampler, role: str, config: Config, root: Path) -> None:
+    """Raise `ConfigError` for a checkpoint of `evaluate` that is there and cannot do what it is for."""
+    local, section = is_local(source, root), LENGTHS[role]
+    file = (
+        root / source.path / "config.json" if local else cached(source.path, "config.json", source.revision)
+    )
+    if file is None or not file.is_file():
+        return
+    found, key_of_path = read_object(file), f"{key}.path = {source.path}"
+    if local:
+        _check_sees(key_of_path, role, found, config)
+    if source.max_tokens is None:
+        _check_room(key_of_path, found, f"{section}.max_tokens", getattr(config, section).max_tokens)
+    else:
+        _check_room(key_of_path, found, f"{key}.max_tokens", source.max_tokens)
+
+
+def _check_room(key: str, found: Mapping[str, Any], name: str, length: int) -> None:
+    """Raise `ConfigError` where a checkpoint has no positions for a reply of `length` tokens after any prompt.
+
+    found: its config.json. One that does not say how many positions it has is left out.
+    """
+    inner = found.get("text_config")
+    room = {**found, **(inner if isinstance(inner, Mapping) else {})}.get("max_position_embeddings")
+    if type(room) is int and length >= room:
+        raise ConfigError(
+            f"{name} = {length}: must be below max_position_embeddings = {room}, what {key} reads of a prompt with its "
+            "reply"
+        )
+
+
+def _of_evaluation(config: Config) -> Iterator[tuple[str, Sampler, str]]:
     """The checkpoints of `evaluate`: key, checkpoint, and whose pictures it is shown, `policy`'s or `reward`'s."""
     evaluate = config.evaluate
     for name in ("solver", "reward_policy"):

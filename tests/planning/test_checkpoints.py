@@ -177,3 +177,38 @@ def test_a_checkpoint_that_embedded_models_would_stand_for_is_refused(role, caps
     capsys.readouterr()
     assert main(["--root", str(ROOT), "plan", "--arm", "full", words]) == 0
     assert f"warning: {said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [("policy", "rollout.max_tokens"), ("reward", "judge.max_tokens"), ("adapter", "adaptation.max_tokens")],
+)
+def test_a_reply_longer_than_the_checkpoint_reads_is_refused(folder, role, name):
+    """Its prompts would leave no room, so no vote would be cast and every episode would be cut off."""
+    words = "scale=local", "path=a/b", f"model.{role}.path={folder}"
+    for positions in ({"max_position_embeddings": 2048}, {"text_config": {"max_position_embeddings": 2048}}):
+        (folder / "config.json").write_text(json.dumps({"model_type": "qwen3", **positions}))
+        said = refusal(*words, f"{name}=2048")
+        assert said.startswith(f"{name} = 2048: must be below max_position_embeddings = 2048, ")
+        assert f"model.{role}.path = {folder}" in said
+        checkpoints.check(configuration(*words, f"{name}=2047"), ROOT)
+
+
+def test_of_a_name_in_the_cache_and_of_a_model_that_measures_the_positions_are_asked_too(folder, monkeypatch):
+    short = {"model_type": "qwen3", "max_position_embeddings": 300}
+    (folder / "config.json").write_text(json.dumps(short))
+    words = "scale=local", "path=a/b", "rollout.max_tokens=128", "judge.max_tokens=299"
+    solver = f"+evaluate.solver.path={folder}"
+    checkpoints.check(configuration(*words, solver), ROOT)
+    assert refusal(*words, solver, "rollout.max_tokens=300").startswith(
+        "rollout.max_tokens = 300: must be below"
+    )
+    assert refusal(*words, solver, "+evaluate.solver.max_tokens=301").startswith(
+        "evaluate.solver.max_tokens = 301:"
+    )
+    judge = "evaluate.labels=judge", f"+evaluate.judges.one.path={folder}"
+    assert refusal(*words, *judge, "judge.max_tokens=300").startswith("judge.max_tokens = 300: must be below")
+    monkeypatch.setattr(checkpoints, "cached", lambda *_: folder / "config.json")
+    assert refusal(*words, "adaptation.max_tokens=300").startswith(
+        "adaptation.max_tokens = 300: must be below"
+    )
