@@ -17,7 +17,8 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 from transformers.utils import logging
 
 from rlanything.core.errors import UserError
-from rlanything.engines.untrusted_load import NO_CODE, PICKLES, WEIGHTS, auto_class, why_unusable
+from rlanything.engines.sources import lacking
+from rlanything.engines.untrusted_load import NO_CODE, auto_class, why_unusable
 
 
 class CheckpointError(UserError):
@@ -45,12 +46,7 @@ def load(
         CheckpointError: when the configuration, weights, tokenizer or chat template is missing or unreadable,
             takes too much time or memory to load, or needs code of its own.
     """
-    folder = Path(source)
-    if folder.exists() or folder.is_absolute():
-        _check_folder(folder, allow_pickle)
-    problem = why_unusable(str(source), revision)
-    if problem:
-        raise _unusable(source, problem)
+    check(source, revision, allow_pickle=allow_pickle)
     try:
         tokenizer, model, missing = _read(str(source), revision, dtype, allow_pickle)
     except Exception as error:  # libraries that read a damaged file may raise anything
@@ -59,6 +55,16 @@ def load(
         names = ", ".join(sorted(missing)[:3])
         raise CheckpointError(f"{source}: the weights lack {names}; save the whole model again")
     return model, tokenizer
+
+
+def check(source: str | Path, revision: str | None = None, *, allow_pickle: bool = False) -> None:
+    """What `load` raises before it reads any weights."""
+    folder = Path(source)
+    if folder.exists() or folder.is_absolute():
+        _check_folder(folder, allow_pickle)
+    problem = why_unusable(str(source), revision)
+    if problem:
+        raise _unusable(source, problem)
 
 
 def _read(
@@ -107,33 +113,13 @@ def _unusable(source: str | Path, problem: str) -> CheckpointError:
     return CheckpointError(f"{source}: cannot be loaded: {problem}")
 
 
-_NEEDED = {
-    "configuration": (("config.json",), "save the model with checkpoint.save or save_pretrained"),
-    "weights": (
-        (WEIGHTS, PICKLES),
-        "save the model with checkpoint.save, or pull the large files of the repository",
-    ),
-    "tokenizer": (
-        ("tokenizer.json", "*.model", "vocab.*", "tekken.json"),
-        "save its tokenizer into the same folder",
-    ),
-}
-"""What a folder must hold: name -> (file patterns, what to do when none of the patterns matches)."""
-
-
 def _check_folder(folder: Path, allow_pickle: bool) -> None:
     if not folder.is_dir():
         raise CheckpointError(
             f"{folder}: no such folder; give a folder that holds a checkpoint, or a hub name"
         )
-    for what, (patterns, advice) in _NEEDED.items():
-        if not any(True for pattern in patterns for _ in folder.glob(pattern)):
-            raise CheckpointError(f"{folder}: no {what} ({' or '.join(patterns)}); {advice}")
-    if not allow_pickle and not any(folder.glob(WEIGHTS)):
-        raise CheckpointError(
-            f"{folder}: its weights are pickles ({PICKLES}), and reading one can run code; save it as safetensors, or "
-            "set allow_pickle=true beside its path in the configuration if you trust it"
-        )
+    if problem := lacking(folder, allow_pickle):
+        raise CheckpointError(f"{folder}: {problem}")
     for path in folder.iterdir():
         if not (path.is_file() or path.is_dir()):
             raise CheckpointError(f"{path}: not a regular file")

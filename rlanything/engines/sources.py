@@ -5,14 +5,32 @@ Nothing here uses the network. Of the hub only the cache on this machine is read
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
 from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import file_hashes, files_in
+from rlanything.files.reader import FileError, read_object
 
+WEIGHTS = "model*.safetensors"
+PICKLES = "pytorch_model*.bin"
+_NEEDED = {
+    "configuration": (("config.json",), "save the model with checkpoint.save or save_pretrained"),
+    "weights": (
+        (WEIGHTS, PICKLES),
+        "save the model with checkpoint.save, or pull the large files of the repository",
+    ),
+    "tokenizer": (
+        ("tokenizer.json", "*.model", "vocab.*", "tekken.json"),
+        "save its tokenizer into the same folder",
+    ),
+}
+"""What a folder must hold: name -> (file patterns, what to do when none of the patterns matches)."""
+_TEMPLATES = ("*.jinja", "additional_chat_templates/*.jinja", "chat_template.json", "tekken.json")
+"""Patterns of files that a chat template may be in, besides `_SETTINGS`."""
+_SETTINGS = "tokenizer_config.json"
 COMMIT = "commit"
 """The name under which `contents` has the commit of a repository."""
 
@@ -29,6 +47,33 @@ def is_local(checkpoint: Checkpoint, root: Path) -> bool:
     """Whether a checkpoint is a folder, which may be missing. If not, it is a name on the hub."""
     path = checkpoint.path
     return (root / path).exists() or path.startswith((".", "/", "models/", "runs/"))
+
+
+def lacking(folder: Path, allow_pickle: bool) -> str:
+    """What a checkpoint's folder must hold and does not, by the names of its files, and what to do; or ''."""
+    for what, (patterns, advice) in _NEEDED.items():
+        if not _any(folder, patterns):
+            return f"no {what} ({' or '.join(patterns)}); {advice}"
+    if not allow_pickle and not _any(folder, (WEIGHTS,)):
+        return (
+            f"its weights are pickles ({PICKLES}), and reading one can run code; save it as safetensors, or set "
+            "allow_pickle=true beside its path in the configuration if you trust it"
+        )
+    if not _any(folder, _TEMPLATES) and not _has_template(folder / _SETTINGS):
+        return "the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
+    return ""
+
+
+def _any(folder: Path, patterns: Iterable[str]) -> bool:
+    return any(True for pattern in patterns for _ in folder.glob(pattern))
+
+
+def _has_template(settings: Path) -> bool:
+    """Whether a template is in the tokenizer's settings. Of damaged ones the trial load says what is wrong."""
+    try:
+        return settings.exists() and bool(read_object(settings).get("chat_template"))
+    except FileError:
+        return True
 
 
 def contents(checkpoint: Checkpoint, root: Path) -> dict[str, str]:

@@ -29,6 +29,7 @@ from transformers.utils import find_adapter_config_file, logging
 
 from rlanything.engines import sources
 from rlanything.engines.chat import Chat
+from rlanything.engines.sources import PICKLES, WEIGHTS
 from rlanything.files.limits import limit_process
 from rlanything.files.reader import read_object
 
@@ -42,8 +43,6 @@ MOST_TOKENS = 65_536
 """The most tokens that a template may make of the short conversation of the trial."""
 PER_BYTE = 4
 """The most parameters for each byte of the files of weights. The tightest quantization needs two bits for one."""
-WEIGHTS = "model*.safetensors"
-PICKLES = "pytorch_model*.bin"
 _INDEX = "model.safetensors.index.json"
 NO_CODE = {"trust_remote_code": False}
 """Arguments of every call that loads a checkpoint. Without them, transformers asks on standard input what to do."""

@@ -4,6 +4,7 @@ models of 0.4 million weights is warned about. Nothing here imports torch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +15,7 @@ from rlanything.config import Checkpoint, Config
 from rlanything.config.evaluation import Sampler
 from rlanything.core.errors import ConfigError, UserError
 from rlanything.core.printable import one_line
-from rlanything.engines.sources import cached, is_local
+from rlanything.engines.sources import cached, is_local, lacking
 from rlanything.files.reader import read_object
 from rlanything.learn.trainable import why_untrainable
 from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
@@ -45,16 +46,17 @@ def check(config: Config, root: Path) -> None:
     """Raise `ConfigError` for a folder that holds no checkpoint, for one that the engine cannot run or no training can,
     and for a path of one's own where the models are embedded.
 
-    Of a name on the hub only what the cache of this machine has is looked at. A checkpoint of `evaluate` that is not
-    there yet is left out: a training may make it.
+    Of a name on the hub only what the cache of this machine has is looked at. A checkpoint of `evaluate` in runs/ or
+    models/ that is not there yet is left out: a stage may make it.
     """
     _check_embedded(config)
     for role, source in roles(config).items():
         key, section = f"model.{role}.path = {source.path}", LENGTHS[role]
         length = f"{section}.max_tokens", getattr(config, section).max_tokens
         if is_local(source, root):
-            _check_folder(key, root / source.path, config)
-            _check_room(key, read_object(root / source.path / "config.json"), *length)
+            found = _check_folder(key, root / source.path, source.allow_pickle)
+            _check_architecture(key, found, config)
+            _check_room(key, found, *length)
         elif file := cached(source.path, "config.json", source.revision):
             found = read_object(file)
             _check_trains(key, role, found, config)
@@ -77,20 +79,29 @@ def _check_embedded(config: Config) -> None:
 
 
 def _check_measuring(key: str, source: Sampler, role: str, config: Config, root: Path) -> None:
-    """Raise `ConfigError` for a checkpoint of `evaluate` that is there and cannot do what it is for."""
-    local, section = is_local(source, root), LENGTHS[role]
+    """Raise `ConfigError` for a checkpoint of `evaluate` that no training makes, and that is missing or lacks a file,
+    and for one that is there and cannot do what it is for."""
+    local, section, of_path = is_local(source, root), LENGTHS[role], f"{key}.path = {source.path}"
+    if local and not _made_later(root / source.path, root):
+        _check_folder(of_path, root / source.path, source.allow_pickle)
     file = (
         root / source.path / "config.json" if local else cached(source.path, "config.json", source.revision)
     )
     if file is None or not file.is_file():
         return
-    found, key_of_path = read_object(file), f"{key}.path = {source.path}"
+    found = read_object(file)
     if local:
-        _check_sees(key_of_path, role, found, config)
+        _check_sees(of_path, role, found, config)
     if source.max_tokens is None:
-        _check_room(key_of_path, found, f"{section}.max_tokens", getattr(config, section).max_tokens)
+        _check_room(of_path, found, f"{section}.max_tokens", getattr(config, section).max_tokens)
     else:
-        _check_room(key_of_path, found, f"{key}.max_tokens", source.max_tokens)
+        _check_room(of_path, found, f"{key}.max_tokens", source.max_tokens)
+
+
+def _made_later(folder: Path, root: Path) -> bool:
+    """Whether a stage may make a checkpoint here: a training in runs/, and `bootstrap` in models/."""
+    path = Path(os.path.abspath(folder))
+    return any(path.is_relative_to(os.path.abspath(root / made)) for made in ("runs", "models"))
 
 
 def _check_room(key: str, found: Mapping[str, Any], name: str, length: int) -> None:
@@ -108,14 +119,14 @@ def _check_room(key: str, found: Mapping[str, Any], name: str, length: int) -> N
 
 
 def _of_evaluation(config: Config) -> Iterator[tuple[str, Sampler, str]]:
-    """The checkpoints of `evaluate`: key, checkpoint, and whose pictures it is shown, `policy`'s or `reward`'s."""
+    """The checkpoints that `evaluate` uses: key, checkpoint, and whose pictures it is shown, `policy` or `reward`."""
     evaluate = config.evaluate
     for name in ("solver", "reward_policy"):
         if (source := getattr(evaluate, name)) is not None:
             yield f"evaluate.{name}", source, "policy"
-    for name, source in evaluate.judges.items():
-        if name not in config.endpoints.judges:
-            yield f"evaluate.judges.{name}", source, "reward"
+    for name in evaluate.labellers:
+        if name in evaluate.judges and name not in config.endpoints.judges:
+            yield f"evaluate.judges.{name}", evaluate.judges[name], "reward"
 
 
 def warnings(config: Config, root: Path) -> list[str]:
@@ -143,12 +154,18 @@ def check_there(key: str, folder: Path) -> None:
         raise ConfigError(f"{key}: no such folder; {hint}")
 
 
-def _check_folder(key: str, folder: Path, config: Config) -> None:
+def _check_folder(key: str, folder: Path, allow_pickle: bool) -> Mapping[str, Any]:
+    """The config.json of a checkpoint's folder. Raises `ConfigError` for a folder that lacks one of its files."""
     check_there(key, folder)
-    file = folder / "config.json"
-    if not file.is_file():
+    if not (folder / "config.json").is_file():
         raise ConfigError(f"{key}: no config.json there: not a checkpoint as `save_pretrained` writes it")
-    found = read_object(file)
+    if problem := lacking(folder, allow_pickle):
+        raise ConfigError(f"{key}: {problem}")
+    return read_object(folder / "config.json")
+
+
+def _check_architecture(key: str, found: Mapping[str, Any], config: Config) -> None:
+    """Raise `ConfigError` for a checkpoint of a role that cannot do there what it is for. found: its config.json."""
     role = key.split(".")[1]
     _check_sees(key, role, found, config)
     _check_trains(key, role, found, config)

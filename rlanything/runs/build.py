@@ -95,6 +95,18 @@ def load(
     return model, tokenizer
 
 
+def check_loads(checkpoint: Checkpoint, root: Path) -> None:
+    """Raise `ConfigError` where `load` would, as far as that shows before any weights are read."""
+    from rlanything.engines import checkpoint as files
+
+    try:
+        files.check(
+            sources.source(checkpoint, root), checkpoint.revision, allow_pickle=checkpoint.allow_pickle
+        )
+    except files.CheckpointError as error:
+        raise ConfigError(str(error)) from None
+
+
 def put_lora(config: Config, model: PreTrainedModel, checkpoint: LoraCheckpoint, root: Path) -> None:
     """Put the trained LoRA's weights beside the frozen ones, which the model has. Raises `ConfigError`."""
     from rlanything.engines.lora.files import load_lora

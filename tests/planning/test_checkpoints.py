@@ -26,6 +26,8 @@ def folder(tmp_path) -> Path:
     path = tmp_path / "checkpoint"
     path.mkdir()
     (path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
+    for name in ("model.safetensors", "tokenizer.json", "chat_template.jinja"):
+        (path / name).touch()
     return path
 
 
@@ -212,3 +214,47 @@ def test_of_a_name_in_the_cache_and_of_a_model_that_measures_the_positions_are_a
     assert refusal(*words, "adaptation.max_tokens=300").startswith(
         "adaptation.max_tokens = 300: must be below"
     )
+
+
+@pytest.mark.parametrize("role", ["policy", "reward", "adapter"])
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("model.safetensors", r"no weights \(model\*\.safetensors"),
+        ("tokenizer.json", r"no tokenizer \(tokenizer\.json"),
+        ("chat_template.jinja", r"the tokenizer has no chat template; add chat_template\.jinja"),
+    ],
+)
+def test_a_folder_that_lacks_a_file_is_refused(folder, role, lost, words):
+    (folder / lost).unlink()
+    said = refusal("scale=local", "path=a/b", f"model.{role}.path={folder}")
+    assert re.search(rf"^model\.{role}\.path = {folder}: {words}", said)
+
+
+def test_a_template_may_lie_in_the_settings_of_the_tokenizer_and_pickles_must_be_allowed(folder):
+    (folder / "chat_template.jinja").unlink()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    words = "scale=local", "path=a/b", f"model.adapter.path={folder}"
+    assert "its weights are pickles" in refusal(*words)
+    checkpoints.check(configuration(*words, "model.adapter.allow_pickle=true"), ROOT)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("evaluate.solver", []),
+        ("evaluate.reward_policy", []),
+        ("evaluate.judges.one", ["evaluate.labels=judge"]),
+    ],
+)
+def test_a_model_that_measures_must_be_there_unless_a_stage_makes_it(folder, key, words):
+    def asked(path: object) -> tuple[str, ...]:
+        return "scale=local", "path=a/b", *words, f"+{key}.path={path}"
+
+    near = folder.with_name("chekpoint")
+    assert refusal(*asked(near)) == f"{key}.path = {near}: no such folder; did you mean {folder}?"
+    (folder / "tokenizer.json").unlink()
+    assert refusal(*asked(folder)).startswith(f"{key}.path = {folder}: no tokenizer")
+    for made in ("runs/full/seed-9/policy", ROOT / "runs" / "full", "models/policy"):
+        checkpoints.check(configuration(*asked(made)), ROOT)

@@ -11,7 +11,8 @@ from stage_cases import small
 
 from rlanything.config import Checkpoint, Config, Endpoint, Endpoints
 from rlanything.core.errors import ConfigError
-from rlanything.stages.bootstrap.stage import _install, _trained
+from rlanything.runs import build
+from rlanything.stages.bootstrap.stage import _install, _trained, make_models
 from rlanything.stages.dependencies import loaded
 
 
@@ -65,3 +66,24 @@ def test_a_model_behind_an_endpoint_is_recorded_by_its_name_there(tmp_path, conf
     }
     assert "endpoint" not in recorded(tmp_path / "project", "reward")
     assert [source.path for source in loaded(served)] == [config.model.policy.path, "someone/tiny"]
+
+
+def test_an_adapter_that_no_training_could_load_is_refused_before_any_model_is_loaded(
+    tmp_path, config, monkeypatch
+):
+    """This stage asks it nothing, and hours of training may come before the first arm that does."""
+
+    def load(*_: object) -> None:
+        raise RuntimeError("the policy is loaded")
+
+    monkeypatch.setattr(build, "load", load)
+    mine = config.model.policy
+    model = config.model.model_copy(update={"reward": mine, "adapter": mine})
+    own = config.model_copy(update={"model": model})
+    with pytest.raises(ConfigError, match=rf"{mine.path}: no configuration \(config\.json\)"):
+        make_models(own, tmp_path / "project")
+    still = {name: arm.model_copy(update={"adapt": False}) for name, arm in own.arms.items()}
+    adapter = Endpoint(base_url="https://models.example/v1/", model="large")
+    for unasked in ({"arms": still}, {"endpoints": Endpoints(adapter=adapter)}):
+        with pytest.raises(RuntimeError, match="the policy is loaded"):
+            make_models(own.model_copy(update=unasked), tmp_path / "project")

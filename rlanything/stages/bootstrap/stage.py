@@ -146,6 +146,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     Raises `MachineError` where every episode of a panel crashed.
     """
+    _check_adapter(config, root)
     network, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN, "policy")
     images = ImageStore(layout.panel_images)
     seen = build.sight(config, "policy", config.model.policy, root, network, images)
@@ -163,6 +164,13 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
         raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
     write_json(layout.bootstrap, metrics_record(report))  # marks models/ as complete
     print(f"bootstrap: {said}")
+
+
+def _check_adapter(config: Config, root: Path) -> None:
+    """Raise `ConfigError` for an adapter that a training would fail to load. This stage asks it nothing."""
+    adapts = any(arm.adapt for arm in config.arms.values()) and config.endpoints.adapter is None
+    if adapts and config.model.embedded is None:
+        build.check_loads(config.model.adapter, root)
 
 
 def _measure(
