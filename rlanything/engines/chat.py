@@ -20,7 +20,7 @@ from rlanything.core.images.messages import Message
 from rlanything.core.thoughts import CHANNEL, CLOSING, HARMONY, OPENING
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
 
     from rlanything.engines.sight.eyes import Eyes
 
@@ -35,7 +35,10 @@ _PROBE = "7319"
 
 
 class Chat:
-    """The chat template of one tokenizer. `stop_ids`: the ids that end a response, the end-of-turn id first.
+    """The chat template of one tokenizer.
+
+    `stop_ids`: the ids that end a response: the template's end of turn first, the tokenizer's end of sequence, and
+    those of `ends` that are special tokens.
 
     A special token spelled out in a message's content (an environment's or another model's words) gets a space after
     its first character, so that it stays text.
@@ -44,12 +47,15 @@ class Chat:
     tag, so that `core.thoughts` sees the whole thought.
 
     eyes: of a model that reads pictures. A picture takes as many ids of its token as it has pixels for.
+    ends: what else the model may end a response with (`declared_ends`).
 
     Raises `ValueError` when the tokenizer has no chat template, or when the template does not end an assistant's
     message with one special token. Raises `UserError` when the template fails or leaves out an assistant's message.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, eyes: Eyes | None = None) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, eyes: Eyes | None = None, ends: Sequence[int] = ()
+    ) -> None:
         if not tokenizer.chat_template:
             raise ValueError(
                 f"the tokenizer {tokenizer.name_or_path!r} has no chat template: set `chat_template`"
@@ -69,8 +75,10 @@ class Chat:
         thinks = self._render([{"role": "user", "content": _PROBE}], True).rstrip().endswith(OPENING)
         self._thought_start, self._thought_end = (OPENING, f"\n{CLOSING}\n\n") if thinks else ("", "")
         eos = tokenizer.eos_token_id
-        ends = [self._end] if eos is None else [self._end, eos]
-        self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(ends))
+        own = [self._end] if eos is None else [self._end, eos]
+        self.stop_ids: tuple[int, ...] = tuple(
+            dict.fromkeys([*own, *(end for end in ends if end in special)])
+        )
         self._between = lru_cache(maxsize=4096)(self._tokenise_between)
 
     def start(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -215,13 +223,25 @@ def _pictures(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
             yield from (part for part in message["content"] if part["type"] == "image")
 
 
-def stop_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """The ids that end a response: the template's end of turn, and the tokenizer's end of sequence.
+def declared_ends(settings: GenerationConfig | None) -> tuple[int, ...]:
+    """The ids that a checkpoint's generation_config.json ends a response with. settings: what it was loaded as.
+
+    () where it has none of its own: transformers then makes one of the config.json, whose ids may be those of the
+    architecture and not of this tokenizer.
+    """
+    if settings is None or settings._from_model_config:
+        return ()
+    ends = settings.eos_token_id
+    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
+
+
+def stop_ids(tokenizer: PreTrainedTokenizerBase, ends: Sequence[int] = ()) -> tuple[int, ...]:
+    """The ids that end a response: see `Chat`. Without a chat template the tokenizer's end of sequence does.
 
     Raises `ValueError` when the tokenizer has neither.
     """
     if tokenizer.chat_template:
-        return Chat(tokenizer).stop_ids
+        return Chat(tokenizer, ends=ends).stop_ids
     if tokenizer.eos_token_id is None:
         raise ValueError(
             f"the tokenizer {tokenizer.name_or_path!r} has neither a chat template nor an eos token"

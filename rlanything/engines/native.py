@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.core.types import Completion, Request
 from rlanything.engines.cache import Branches, Trunks
-from rlanything.engines.chat import stop_ids
+from rlanything.engines.chat import declared_ends, stop_ids
 from rlanything.engines.decode import Draft, check_request, decode
 from rlanything.engines.forward import Rotary
 from rlanything.engines.prompt_trunks import Chunk, chunks
@@ -53,7 +53,7 @@ class NativeEngine:
         if max_batch < 1:
             raise ValueError(f"max_batch must be at least 1, got {max_batch}")
         self._model, self._max_batch = model, max_batch
-        self._stops = frozenset(stop_ids(tokenizer))
+        self._stops = frozenset(stop_ids(tokenizer, declared_ends(model.generation_config)))
         self._weights: Weights
         self._rotary: Rotary
         self._sessions = Sessions(limit=8 * max_batch)

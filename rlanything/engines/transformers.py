@@ -25,7 +25,7 @@ from transformers.generation import GenerationMixin
 
 from rlanything.core.types import Completion, Request
 from rlanything.engines import sampling
-from rlanything.engines.chat import stop_ids
+from rlanything.engines.chat import declared_ends, stop_ids
 from rlanything.engines.decode import Draft, check_request, step
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class TransformersEngine:
         if max_batch < 1:
             raise ValueError(f"max_batch must be at least 1, got {max_batch}")
         self._model, self._max_batch, self._eyes = model, max_batch, eyes
-        self._stops = frozenset(stop_ids(tokenizer))
+        self._stops = frozenset(stop_ids(tokenizer, declared_ends(model.generation_config)))
         self._version = 0
 
     def sync(self, version: int) -> None:

@@ -212,14 +212,14 @@ def chat_model(
     seen: how it is shown pictures; None: it reads text alone.
     Raises `ConfigError` for an engine that cannot be made, or that cannot run this model.
     """
-    from rlanything.engines.chat import Chat
+    from rlanything.engines.chat import Chat, declared_ends
     from rlanything.loop.chat_model import ChatModel
 
     eyes = seen.eyes if seen else None
     more = {} if eyes is None else {"eyes": eyes}
     engine = targets.instantiate(config.engine, "engine", Engine, model=model, tokenizer=tokenizer, **more)
     context = config.context(model.config.get_text_config().max_position_embeddings)
-    return ChatModel(engine, Chat(tokenizer, eyes), context, seen)
+    return ChatModel(engine, Chat(tokenizer, eyes, declared_ends(model.generation_config)), context, seen)
 
 
 def sight(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import engine_cases as cases
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AddedToken
+from transformers import AddedToken, GenerationConfig
 
-from rlanything.engines.chat import Chat, stop_ids
+from rlanything.core.types import Request
+from rlanything.engines import checkpoint
+from rlanything.engines.chat import Chat, declared_ends, stop_ids
+from rlanything.engines.native import NativeEngine
+from rlanything.engines.transformers import TransformersEngine
 
 TEMPLATES = [cases.CHATML, cases.QWEN25, cases.COMPACT]
 TEXT = st.lists(
@@ -79,6 +84,44 @@ def test_a_base_model_stops_at_its_end_of_text_too():
     tokenizer = cases.fresh_tokenizer(cases.CHATML, eos="<|endoftext|>")
     assert Chat(tokenizer).stop_ids == (2, 0)
     assert Chat(tokenizer).extend((5,), (6, 0), say("user", "x"))[:3] == (5, 6, 0)
+
+
+def test_what_the_checkpoint_declares_ends_a_response_where_it_is_a_special_token(tmp_path):
+    """Published instruct models end a reply with more than one token, as Qwen2.5 with <|endoftext|> too."""
+    letter = cases.tokenizer().encode("x")[0]
+    declared = GenerationConfig(eos_token_id=[cases.END, 0, letter, 9999])
+    model = cases.qwen2()
+    assert declared_ends(model.generation_config) == ()
+    model.generation_config = declared
+    checkpoint.save(model, cases.fresh_tokenizer(cases.CHATML), tmp_path)
+    loaded, tokenizer = checkpoint.load(tmp_path)
+    chat = Chat(tokenizer, ends=declared_ends(loaded.generation_config))
+    assert chat.stop_ids == stop_ids(tokenizer, declared_ends(loaded.generation_config)) == (cases.END, 0)
+    assert chat.extend((5,), (6, 0), say("user", "x"))[:3] == (5, 6, 0)
+
+
+@pytest.mark.parametrize("engine", [NativeEngine, TransformersEngine])
+def test_a_reply_ends_at_a_declared_end(engine):
+    """The most likely token of the first step is made an end: the reply is then this token alone."""
+    model, tokenizer = cases.qwen2(), cases.tokenizer()
+    with torch.no_grad():
+        model.get_input_embeddings().weight[0] *= (
+            50  # tied: the logits of <|endoftext|> are far from the others'
+        )
+        model.get_input_embeddings().weight[0].abs_()
+    requests = [Request((5, 6, 7), seed, 40, temperature=1.0) for seed in range(4)]
+    said = [completion.ids for completion in engine(model, tokenizer).generate(requests)]
+    assert any(0 in ids[:-1] for ids in said), "without a declaration a reply goes on after it"
+    model.generation_config = GenerationConfig(eos_token_id=[cases.END, 0])
+    said = [completion.ids for completion in engine(model, tokenizer).generate(requests)]
+    assert not any(0 in ids[:-1] for ids in said)
+    assert any(ids[-1] == 0 for ids in said)
+
+
+def test_ends_that_transformers_takes_from_the_architecture_are_left_out():
+    model = cases.llama(eos_token_id=0)
+    assert model.generation_config.eos_token_id == 0
+    assert declared_ends(model.generation_config) == ()
 
 
 def test_markers_in_contents_stay_text():

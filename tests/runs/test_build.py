@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -16,8 +18,10 @@ from rlanything.core.types import Request, Task
 from rlanything.engines import checkpoint
 from rlanything.engines.placement import Role
 from rlanything.engines.vllm import support
+from rlanything.files.images import ImageStore
 from rlanything.learn.supervised import fresh_model
 from rlanything.planning import compose
+from rlanything.repro.played.models import still
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.runs.networks import Networks
@@ -89,6 +93,23 @@ def test_a_folder_under_the_root_is_loaded(data, saved):
     )
     assert model.config.hidden_size == 32
     assert tokenizer.chat_template
+
+
+def test_who_samples_and_who_replays_end_a_reply_at_every_token_that_the_checkpoint_declares(
+    data, saved, tmp_path
+):
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
+    _, tokenizer = checkpoint.load(saved)
+    own, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    for declared, expected in (([own], (own,)), ([own, pad], (own, pad)), (None, (own,))):
+        (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": declared}))
+        if declared is None:
+            (tmp_path / "generation_config.json").unlink()
+        source, config = Checkpoint(path=str(tmp_path)), parse(data)
+        loaded = build.load(config, source, tmp_path, Role.FROZEN, "policy")
+        with build.chat_model(config, *loaded) as model:
+            replayed = still(config, "policy", source, tmp_path, model.engine, ImageStore(tmp_path))
+        assert model.chat.stop_ids == replayed.chat.stop_ids == expected
 
 
 def test_a_checkpoint_that_was_not_made_is_no_name_on_the_hub(data, tmp_path):

@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.core.types import Completion, Request
-from rlanything.engines.chat import stop_ids
+from rlanything.engines.chat import declared_ends, stop_ids
 from rlanything.engines.decode import Draft, check_request
 from rlanything.engines.lora.merging import has_lora, lora_rank
 from rlanything.engines.vllm import probe, support
@@ -66,7 +66,10 @@ class CopyingEngine(ABC, Generic[S]):
         support.check_heads(head_size(model), model.device.type, "Use engine=native or engine=transformers")
         if eyes is not None:
             support.check_sight(type(model).__name__)
-        self._model, self._stops = model, frozenset(stop_ids(tokenizer))
+        self._model, self._stops = (
+            model,
+            frozenset(stop_ids(tokenizer, declared_ends(model.generation_config))),
+        )
         self._eyes = None if eyes is None else eyes.knowing(probe.picture())
         self._sighted = type(model).__name__ in support.SIGHTED
         self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)

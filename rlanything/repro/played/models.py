@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from rlanything.config import Checkpoint, Config
 from rlanything.config.endpoints import ADAPTER
 from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import Engine
 from rlanything.engines import sources
-from rlanything.engines.chat import Chat
+from rlanything.engines.chat import Chat, declared_ends
 from rlanything.engines.openai import text_ids
 from rlanything.engines.openai.text_ids import TextChat
 from rlanything.engines.untrusted_load import NO_CODE, auto_class, why_unusable
@@ -46,10 +46,18 @@ def still(
             network = auto_class(settings).from_config(settings, **NO_CODE)
         seen = build.sight(config, role, checkpoint, root, network, images)
     text = settings.get_text_config()
-    chat = Chat(tokenizer, seen.eyes if seen else None)
+    chat = Chat(tokenizer, seen.eyes if seen else None, _ends(place, revision))
     model = made(engine, chat, config.context(text.max_position_embeddings), seen)
     model.vocabulary = Vocabulary(text.vocab_size, frozenset(chat.stop_ids))
     return model
+
+
+def _ends(place: str, revision: str | None) -> tuple[int, ...]:
+    """See `declared_ends`. A checkpoint need not have the file."""
+    try:
+        return declared_ends(GenerationConfig.from_pretrained(place, revision=revision or "main"))
+    except OSError:
+        return ()
 
 
 class Silent(ChatModel):
