@@ -24,6 +24,11 @@ NATIVE_TYPES = ("qwen2", "llama")
 """Values of `model_type` in a config.json that engine=native can run."""
 HIGHEST_LR = 5e-5
 """Full fine-tuning by reinforcement stays far below this. The paper has 1e-6, our default for embedded models 5e-4."""
+LOWEST_NARROW_LR = 5e-5
+"""AdamW moves a weight by about the learning rate. A bfloat16 number near 0.02 takes moves of less than this away again
+when it is rounded: half the distance to its neighbour is 6e-5."""
+NARROW = "bf16-true"
+"""The precision in which weights that an optimizer changes are bfloat16 too."""
 SHORTEST = {"rollout.max_tokens": 64, "judge.max_tokens": 64, "adaptation.max_tokens": 128}
 """Tokens that a thought and a boxed answer need at least, by key."""
 LENGTHS = {"policy": "rollout", "reward": "judge", "adapter": "adaptation"}
@@ -134,7 +139,7 @@ def warnings(config: Config, root: Path) -> list[str]:
     if not roles(config):
         return _refused(config, root)
     found = [*_toy_values(config), *_unlike(config, root)]
-    return [*_refused(config, root), *found, *([ADVICE] if found else [])]
+    return [*_refused(config, root), *lost_updates(config), *found, *([ADVICE] if found else [])]
 
 
 def _refused(config: Config, root: Path) -> list[str]:
@@ -211,6 +216,19 @@ def _check_sees(key: str, role: str, found: Mapping[str, Any], config: Config) -
             support.check_sight(one_line(str(architectures[0]))[:60])
         except UserError as error:
             raise ConfigError(f"{key}: {error}") from None
+
+
+def lost_updates(config: Config) -> list[str]:
+    """A warning for each model that trains, all of its weights, so slowly that bfloat16 weights would hardly move."""
+    learn = config.learn
+    return [
+        f"{'learn.' + name if name in learn.precisions else 'train'}.precision = {NARROW}: bfloat16 weights round away "
+        f"the updates of learn.{name}.lr = {getattr(learn, name).lr:g}, and most of them never move; use bf16-mixed, "
+        f"whose weights that train are float32, or LoRA (learn.{name}.lora)"
+        for name in ("policy", "reward")
+        if name in _learning(config) and name not in learn.lora
+        if config.precision(name) == NARROW and getattr(learn, name).lr < LOWEST_NARROW_LR
+    ]
 
 
 def _toy_values(config: Config) -> Iterator[str]:

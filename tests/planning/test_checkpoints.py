@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from rlanything.cli import main
 from rlanything.config import Config, parse
@@ -258,3 +259,23 @@ def test_a_model_that_measures_must_be_there_unless_a_stage_makes_it(folder, key
     assert refusal(*asked(folder)).startswith(f"{key}.path = {folder}: no tokenizer")
     for made in ("runs/full/seed-9/policy", ROOT / "runs" / "full", "models/policy"):
         checkpoints.check(configuration(*asked(made)), ROOT)
+
+
+def test_updates_that_bfloat16_weights_round_away_are_warned_of():
+    """The paper's learning rate is a sixtieth of the distance between two bfloat16 numbers near a weight of 0.02."""
+    low = torch.full((1000,), 0.02, dtype=torch.bfloat16)
+    assert torch.equal(low + 1e-6, low)
+    assert not torch.equal(low + 2 * checkpoints.LOWEST_NARROW_LR, low)
+
+    def keys(*overrides: str) -> list[str]:
+        found = checkpoints.warnings(configuration("scale=paper", *overrides), ROOT)
+        return [text.partition(": ")[0] for text in found]
+
+    narrow = "train.precision=bf16-true"
+    assert keys(narrow) == ["train.precision = bf16-true"] * 2
+    (said,) = checkpoints.warnings(configuration("scale=paper", "learn.reward.precision=bf16-true"), ROOT)
+    assert said.startswith("learn.reward.precision = bf16-true: ")
+    assert "learn.reward.lr = 1e-06" in said
+    assert keys(narrow, "learn.policy.lora={rank: 8}", "learn.reward.lora={rank: 8}") == []
+    assert keys(narrow, "learn.policy.lr=5e-5", "learn.reward.lr=5e-5") == []
+    assert keys() == []

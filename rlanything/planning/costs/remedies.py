@@ -8,13 +8,12 @@ from itertools import combinations
 
 from rlanything.config import Config, OptimizerConfig
 from rlanything.engines.placement import SHARDED
+from rlanything.planning.checkpoints import NARROW
 from rlanything.planning.samplers import VLLM
 from rlanything.targets import TARGET
 
 SMALLEST_MICRO_BATCH = 512
 MOST_DEVICES = 1024
-NARROW = "bf16-true"
-"""All weights in bfloat16."""
 BATCH, MICRO, AGAIN, HALF, SHARD = (
     "engine.max_batch",
     "learn.micro_batch_tokens",

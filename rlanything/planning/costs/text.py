@@ -9,6 +9,7 @@ from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.types import Json
+from rlanything.planning.checkpoints import lost_updates
 from rlanything.planning.costs import cache
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import CPU, GB, Device
@@ -235,7 +236,8 @@ def verdict(found: Estimate) -> list[str]:
     lines = [f"  does not fit: {gb(found.memory.peak)} needed, {gb(found.room)} usable on a device"]
     if found.nearest is not None:
         setting, needed = found.nearest
-        return [*lines, f"  nearest that fits ({gb(needed)}): {', '.join(setting.changes)}"]
+        warned = [f"  but {text}" for text in lost_updates(setting.config)]
+        return [*lines, f"  nearest that fits ({gb(needed)}): {', '.join(setting.changes)}", *warned]
     if found.staying > found.room:
         return [
             *lines,

@@ -12,7 +12,7 @@ from rlanything.planning.costs import devices
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.estimate import estimate, model_sizes
 from rlanything.planning.costs.memory import memory
-from rlanything.planning.costs.text import precisions
+from rlanything.planning.costs.text import precisions, verdict
 
 
 def test_small_checkpoints_fit_one_device_of_80_gb():
@@ -190,3 +190,16 @@ def test_the_papers_coding_experiment_is_no_longer_stopped_by_its_longest_row():
     )
     page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
     assert f"64 devices then need {needed / devices.GB:.1f} GB each" in page
+
+
+def test_a_proposal_of_bfloat16_weights_says_which_updates_they_would_lose():
+    found = planned("env=coding_data", count=32, given=Assumptions())
+    said = [line for line in verdict(found) if line.startswith("  but ")]
+    assert len(said) == 2
+    for name, line in zip(("policy", "reward"), said, strict=True):
+        assert f"bfloat16 weights round away the updates of learn.{name}.lr = 1e-06" in line
+    faster = "learn.policy.lr=1e-4", "learn.reward.lr=1e-4"
+    assert not any(
+        line.startswith("  but ")
+        for line in verdict(planned("env=coding_data", *faster, count=32, given=Assumptions()))
+    )
