@@ -65,16 +65,31 @@ def installed(config: Config) -> None:
 
 def unlike(config: Config) -> list[str]:
     """A warning for each model whose samples have another number format than its training, if nothing corrects it."""
-    chosen = config.engine.get("dtype")
-    if config.engine[targets.TARGET] not in (VLLM, SERVERS) or config.learn.importance == "recomputed":
+    if config.learn.importance == "recomputed":
         return []
-    return [
-        f"engine.dtype = {chosen}: vLLM samples the {name} in another number format than it trains in (precision "
-        f"{config.precision(name)}). With learn.importance = recorded nothing corrects the difference, and nothing "
-        "logs it; use learn.importance=recomputed, or engine.dtype=auto"
-        for name in ("policy", "reward")
-        if chosen == "bfloat16" and config.precision(name) == "32-true"
-    ]
+    chosen = config.engine.get("dtype") if config.engine[targets.TARGET] in (VLLM, SERVERS) else None
+    advice = "With learn.importance = recorded nothing corrects the difference, and nothing logs it; use"
+    found = []
+    for name in _trained(config):
+        own = config.precision(name)
+        if own == "bf16-mixed":
+            key = f"learn.{name}.precision" if name in config.learn.precisions else "train.precision"
+            found.append(
+                f"{key} = {own}: the engine samples the {name} with weights as they lie, and its updates compute under "
+                f"autocast, in bfloat16. {advice} learn.importance=recomputed"
+            )
+        elif own == "32-true" and chosen == "bfloat16":
+            found.append(
+                f"engine.dtype = {chosen}: vLLM samples the {name} in another number format than it trains in "
+                f"(precision {own}). {advice} learn.importance=recomputed, or engine.dtype=auto"
+            )
+    return found
+
+
+def _trained(config: Config) -> list[str]:
+    """The models that train in any arm."""
+    judges = any(arm.train_reward for arm in config.arms.values())
+    return ["policy", *(["reward"] if judges else [])]
 
 
 def _check_vllm(config: Config) -> None:

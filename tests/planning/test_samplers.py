@@ -194,11 +194,31 @@ def test_samples_in_another_format_than_training_are_warned_of_unless_they_are_c
     assert [text.partition(": ")[0] for text in samplers.unlike(composed(*other))] == [
         "engine.dtype = bfloat16"
     ] * 2
-    (said,) = samplers.unlike(composed(*other, "learn.policy.precision=bf16-mixed"))
+    _, said = samplers.unlike(composed(*other, "learn.policy.precision=bf16-mixed"))
     assert "samples the reward in another number format than it trains in (precision 32-true)" in said
     for more in (["learn.importance=recomputed"], ["engine.dtype=auto"], ["train.precision=bf16-true"]):
         assert samplers.unlike(composed(*other, *more)) == []
     assert samplers.unlike(composed()) == []
+
+
+@pytest.mark.parametrize(
+    "engine", ["native", "transformers", "vllm", "vllm_servers", "vllm engine.dtype=bfloat16"]
+)
+def test_updates_under_autocast_are_warned_of_with_every_engine_unless_they_are_corrected(engine):
+    """The engine samples without autocast: docs/plan.md measures how far the ratios are from 1."""
+    mixed = [f"engine={engine.split()[0]}", *engine.split()[1:], "train.precision=bf16-mixed"]
+    recorded = samplers.unlike(composed(*mixed, "learn.importance=recorded"))
+    assert [text.partition(": ")[0] for text in recorded] == ["train.precision = bf16-mixed"] * 2
+    assert samplers.unlike(composed(*mixed, "learn.importance=recomputed")) == []
+    one = composed(*mixed[:-1], "learn.importance=recorded", "learn.reward.precision=bf16-mixed")
+    assert any(text.startswith("learn.reward.precision = bf16-mixed: ") for text in samplers.unlike(one))
+    (policy,) = samplers.unlike(composed(*mixed, "learn.importance=recorded", *ORACLE))
+    assert "samples the policy" in policy
+
+
+@pytest.mark.parametrize("scale", ["default", "smoke", "local", "single-gpu", "paper", "rehearsal"])
+def test_the_presets_correct_what_their_precision_makes(scale):
+    assert samplers.unlike(parse(compose.compose([f"scale={scale}"], ROOT))) == []
 
 
 def test_vllm_must_be_installed(monkeypatch):
