@@ -17,6 +17,8 @@ from cluster_rules import directive_problems, directives, manifest_problems
 from container_cases import ROOT, TARGETS, check_command
 from torch.distributed.run import get_args_parser
 
+from rlanything.cli import main
+
 MANIFESTS = sorted((ROOT / "containers" / "kubernetes").glob("*.yaml"))
 DOCUMENTS = [document for path in MANIFESTS for document in yaml.safe_load_all(path.read_text())]
 JOBS = {document["metadata"]["name"]: document for document in DOCUMENTS if document["kind"] == "Job"}
@@ -254,3 +256,23 @@ def test_outside_slurm_a_script_says_how_to_start_it(cluster, script, more):
     assert f"sbatch containers/slurm/{script.name}" in done.stderr
     assert shutil.which("make", path=str(cluster))
     assert not (cluster / "calls").exists()
+
+
+def test_the_processes_of_a_node_have_the_cores_that_the_job_asks_for(cluster):
+    """`srun` takes them from SRUN_CPUS_PER_TASK alone."""
+    (cluster / "srun").write_text(f'#!/bin/bash\nprintf "%s" "$SRUN_CPUS_PER_TASK" > "{cluster}/cores"\n')
+    more = environment(cluster, SLURM_CPUS_PER_TASK="64", **SEVERAL)
+    subprocess.run(["bash", str(NODES), *TRAINING], env=more, check=True, timeout=60)
+    assert (cluster / "cores").read_text() == "64"
+
+
+def test_the_example_of_several_nodes_fits_the_device_that_it_names_and_the_memory_of_the_job(capsys):
+    text = NODES.read_text()
+    (written,) = re.findall(r"rlanything config write (.*)", text)
+    device, expected = re.search(r"\((H\d+), (--episode-share [\d.]+ --reply-share [\d.]+)\)", text).groups()
+    words = ["plan", *written.split(), "--arm", "full", "--device", device, *expected.split()]
+    assert main(["--root", str(ROOT), *words]) == 0
+    out = capsys.readouterr().out
+    assert "\nfits: " in out
+    (needed,) = re.findall(r"([\d.]+) GB on a node of 8", out)
+    assert float(needed) * 1e9 < int(directives(text)["mem"].removesuffix("G")) * 2**30
