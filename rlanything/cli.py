@@ -24,6 +24,7 @@ from rlanything.core.printable import tell
 from rlanything.parser import Parser, Subparsers
 from rlanything.planning.commands import add_plan, params_file
 from rlanything.planning.config_commands import add_config, require_place
+from rlanything.stages import by_dvc
 from rlanything.workspaces import places
 from rlanything.workspaces.cli import add_stages, settle
 
@@ -70,12 +71,21 @@ def _heard(code: int) -> int:
     return 2
 
 
+def _end_with_dvc() -> None:
+    """Where DVC runs this command as a stage, end with it."""
+    if by_dvc():
+        from rlanything.workspaces import dvc_process
+
+        dvc_process.end_with_it()
+
+
 def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Run the command that the words are for a parser, and return its exit code. Errors are printed."""
     args = parser.parse_args(words)
     again = f"the same command goes on from there: {shlex.join(['rlanything', *words])}"
     try:
         settle(args)
+        _end_with_dvc()
         code: int = args.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -109,23 +109,21 @@ def instantiate(section: Mapping[str, Any], name: str, of: type, **given: Any) -
 def _located(target: str) -> Any:
     """What a dotted name means. Raises `ConfigError` with the nearest name, or with what an import raised."""
     path, *rest = target.split(".")
-    found = _imported(path)
-    for part in rest:
-        path, above = f"{path}.{part}", path
-        if not hasattr(found, part) and hasattr(found, "__path__") and find_spec(path) is not None:
-            _imported(path)
-        if not hasattr(found, part):
-            raise ConfigError(f"{above} has no {part}: {unknown(part, _inside(found))}")
-        found = getattr(found, part)
-    return found
-
-
-def _imported(module: str) -> Any:
     try:
-        return import_module(module)
-    except Exception as error:  # a module may raise anything
+        found = import_module(path)
+        for part in rest:
+            path, above = f"{path}.{part}", path
+            if not hasattr(found, part) and hasattr(found, "__path__") and find_spec(path) is not None:
+                import_module(path)
+            if not hasattr(found, part):
+                raise ConfigError(f"{above} has no {part}: {unknown(part, _inside(found))}")
+            found = getattr(found, part)
+    except ConfigError:
+        raise
+    except Exception as error:  # a module may raise anything, also when it is asked for a name
         said = " ".join(str(error).split())
-        raise ConfigError(f"importing {module} raised {type(error).__name__}: {said}") from error
+        raise ConfigError(f"importing {path} raised {type(error).__name__}: {said}") from error
+    return found
 
 
 def _inside(found: Any) -> list[str]:

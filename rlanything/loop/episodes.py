@@ -197,7 +197,7 @@ class LocalHost:
         if before is not None:
             _guarded(before.environment.close, move.timeout_s)
         environment = self.family.environment()
-        if not isinstance(environment, Environment):
+        if not all(callable(getattr(environment, name, None)) for name in ("reset", "step", "close")):
             raise UserError(f"env: environment() is {shown(environment)}; reset, step and close are wanted")
         seen: list[Observation] = []
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted, shown
 from rlanything.core.protocols import TaskFamily, Teacher
@@ -46,12 +48,13 @@ def step_labels(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[boo
     """The label of each action. Raises `ConfigError` where the family gives something else than one bool for each."""
     labels = oracle.label_steps(task.copy(), actions)
     _require_each(oracle, "label_steps", labels, bool, actions)
-    return list(labels)
+    return [bool(label) for label in labels]
 
 
 def _require_each(oracle: Teacher, method: str, found: object, kind: type, actions: Sequence[str]) -> None:
     """Raise `ConfigError` unless a method gave a list with a value of a kind for each action."""
-    right = isinstance(found, list | tuple) and [isinstance(value, kind) for value in found]
+    kinds = (kind, np.bool_) if kind is bool else (kind,)
+    right = isinstance(found, list | tuple) and [isinstance(value, kinds) for value in found]
     if right != [True] * len(actions):
         raise ConfigError(
             f"env: {type(oracle).__name__}.{method} gave {shown(found)} for {counted(len(actions), 'action')}; "

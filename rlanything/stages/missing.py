@@ -18,14 +18,17 @@ Command = tuple[str, ...]
 def missing_runs(config: Config, root: Path, arms: Sequence[str]) -> list[Command]:
     """The commands that are still needed to train and evaluate `arms` in the project at `root`, in order.
 
-    `label` comes first if the configuration needs it and its folder is missing.
+    `label` comes first if the configuration needs it and its folder is missing. An arm that is trained is measured
+    again, and so is one that it judges: an evaluation that is there may be of other runs, and a training removes it.
     """
     layout, seeds = Layout(root), config.train.seeds
+    trains = {arm for arm in arms if arm not in CONTROLS and not _trained(layout, arm, seeds)}
+    judged = {arm for arm in arms if arm in config.arms and config.arms[arm].reward_from in trains}
     found: list[Command] = [(LABEL,)] if config.evaluate.own_panel and not layout.labels.is_dir() else []
     for arm in arms:
-        if arm not in CONTROLS and not _trained(layout, arm, seeds):
+        if arm in trains:
             found.append((TRAIN, "--arm", arm))
-        if not layout.evaluation(arm).is_file():
+        if arm in {*trains, *judged} or not layout.evaluation(arm).is_file():
             found.append((EVALUATE, "--arm", arm))
     return found
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from rlanything.config import Config
+from rlanything.config import CONTROLS, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
 from rlanything.core.types import Json
@@ -19,6 +21,7 @@ from rlanything.report import buffers, caveats, document, exports, figures, tabl
 from rlanything.report.page.page import page_html
 from rlanything.report.report_data import ReportData, gather
 from rlanything.report.results.evaluations import Evaluation, broken
+from rlanything.runs.layout import Layout
 
 FOLDER = "report"
 
@@ -47,9 +50,16 @@ def write_report(config: Config, root: Path) -> None:
 
 def _results(config: Config, root: Path) -> set[tuple[Path, tuple[int, int]]]:
     """The runs and evaluations that are there, with what changes when one is replaced."""
-    places = [*(root / "runs" / arm for arm in config.arms), *(root / "evaluation").glob("*.json")]
-    found = ((place, place.stat()) for place in places if place.exists())
-    return {(place, (state.st_ino, state.st_mtime_ns)) for place, state in found}
+    layout, found = Layout(root), set()
+    places = (
+        (layout.run(arm, 0).parent for arm in config.arms),
+        map(layout.evaluation, (*CONTROLS, *config.arms)),
+    )
+    for place in chain.from_iterable(places):
+        with suppress(FileNotFoundError):
+            state = place.stat()
+            found.add((place, (state.st_ino, state.st_mtime_ns)))
+    return found
 
 
 def _check_tasks(config: Config, root: Path, arms: Iterable[str]) -> None:

@@ -85,20 +85,23 @@ def _forget_measured(config: Config, layout: Layout, arm: str, folders: Mapping[
 
     It goes before the new runs take their place, so that a kill leaves no evaluation beside runs that it is not of.
     """
+    measured = [(name, layout.evaluation(name)) for name in (arm, *_takers(config, arm))]
+    measured = [(name, file) for name, file in measured if file.is_file()]
+    if not measured:
+        return
     before = sorted(layout.run(arm, 0).parent.glob("seed-*"))
     if {run.name: tree_hash(run) for run in before} == {
         folder.path.name: tree_hash(folder.finished) for folder in folders.values()
     }:
         return
-    for name in (arm, *_takers(config, arm)):
-        place = layout.evaluation(name)
-        if place.is_file():
-            place.unlink()
-            atomic.sync(place.parent)
-            say(
-                f"{arm}: {place} is removed: it was measured with other runs of {arm}; "
-                f"`rlanything {of_arm(EVALUATE, name)}` measures again"
-            )
+    whose = f"other runs of {arm}" if before else f"runs of {arm} that are not here"
+    for name, file in measured:
+        file.unlink()
+        atomic.sync(file.parent)
+        say(
+            f"{arm}: {file} is removed: it was measured with {whose}; `rlanything {of_arm(EVALUATE, name)}` measures "
+            "again"
+        )
 
 
 def _takers(config: Config, arm: str) -> list[str]:

@@ -138,13 +138,11 @@ def _ls(args: argparse.Namespace) -> int:
 
 def _stage(args: argparse.Namespace) -> int:
     from rlanything.planning import check, checkpoints, dvcfile
-    from rlanything.workspaces import dvc_process, linked
+    from rlanything.workspaces import linked
     from rlanything.workspaces.unchanged import unchanged
 
     stage: Stage = args.stage
     real = not args.dry_run
-    if by_dvc():
-        dvc_process.end_with_it()
     config = (
         composed(args)
         if args.overrides

@@ -1,4 +1,4 @@
-"""A stage ends with the DVC that started it.
+"""A command that DVC runs as a stage ends with the DVC that started it.
 
 DVC waits for its stage, and a kill of DVC alone leaves the stage running. The next `dvc repro` would remove the outputs
 under it, and start it a second time beside it.
@@ -42,7 +42,9 @@ def _above() -> psutil.Process | None:
 
 def _is_dvc(words: list[str]) -> bool:
     """Whether a command line is `dvc ...`, `python .../dvc ...` or `python -m dvc ...`."""
-    return "dvc" in (Path(word).name for word in words[:2]) or ("-m", "dvc") in pairwise(words)
+    program, *rest = words or [""]
+    script = next((word for word in rest if not word.startswith("-")), "")
+    return "dvc" in (Path(program).name, Path(script).name) or ("-m", "dvc") in pairwise(words)
 
 
 def _watch(process: psutil.Process) -> None:

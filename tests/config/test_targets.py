@@ -157,6 +157,17 @@ def test_what_an_import_raises_is_told_on_one_line_and_once(tmp_path, monkeypatc
     assert capsys.readouterr().err == ""
 
 
+def test_what_a_package_raises_when_it_is_asked_for_a_name_is_told_too(tmp_path, monkeypatch):
+    """As packages do that import a part when it is first asked for."""
+    (tmp_path / "late.py").write_text("def __getattr__(name):\n    import a_package_that_is_missing\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "late")
+    with pytest.raises(
+        ConfigError, match=r"importing late\.Family raised ModuleNotFoundError: No module named"
+    ):
+        named_class({"_target_": "late.Family"}, "env", TaskFamily)
+
+
 def test_a_class_inside_a_class_and_one_that_a_package_passes_on_are_found():
     for target in ("lightning.pytorch.callbacks.EarlyStopping", "rlanything.buffer.TaskBuffer"):
         assert named_class({"_target_": target}, "x", object).__name__ == target.rpartition(".")[2]

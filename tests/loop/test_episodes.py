@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -176,6 +177,27 @@ def test_an_answer_of_another_type_is_an_error_that_names_the_method_and_what_is
     answers, _ = moves(LocalHost(Family()), ["win"])
     assert (answers[-1].status, answers[-1].success) == (Status.ENV_ERROR, False)
     assert answers[-1].error.startswith(error)
+
+
+def test_truth_values_of_numpy_are_taken(monkeypatch):
+    monkeypatch.setattr(Levels, "step", lambda *_: StepResult(SEEN, np.bool_(True), np.bool_(True)))
+    answers, _ = moves(LocalHost(Family()), ["win"])
+    assert answers[-1].error == ""
+    assert answers[-1].success is True
+
+
+def test_an_environment_that_passes_its_methods_on_is_one(monkeypatch):
+    class Around:
+        def __init__(self, inner):
+            self._inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self._inner, name)
+
+    monkeypatch.setattr(Family, "environment", lambda family: Around(Levels(family)))
+    answers, _ = moves(LocalHost(Family()), ["win"])
+    assert answers[-1].error == ""
+    assert answers[-1].observation.text == "win was done"
 
 
 def test_a_list_of_actions_is_taken_as_it_was_when_it_was_shown(monkeypatch):

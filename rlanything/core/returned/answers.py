@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from rlanything.core.images import Image
 from rlanything.core.types import Observation, StepResult
 
@@ -34,9 +36,17 @@ def require_observation(observation: Observation, method: str) -> Observation:
 def require_result(result: StepResult, method: str) -> StepResult:
     """The same, with its observation as `require_observation` gives it. Raises what that raises."""
     _require(result, StepResult, method)
-    _require(result.done, bool, f"{method}: done")
-    _require(result.success, bool, f"{method}: success")
-    return replace(result, observation=require_observation(result.observation, method))
+    done, success = is_bool(result.done, f"{method}: done"), is_bool(result.success, f"{method}: success")
+    observation = require_observation(result.observation, method)
+    return replace(result, observation=observation, done=done, success=success)
+
+
+def is_bool(value: object, what: str) -> bool:
+    """A truth value as a bool, NumPy's too. Raises `TypeError` for anything else."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    _require(value, bool, what)
+    return value is True
 
 
 def shown(value: object) -> str:

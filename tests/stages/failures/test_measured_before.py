@@ -9,6 +9,7 @@ from rlanything.files.records import write_json
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
 from rlanything.stages import train
+from rlanything.stages.missing import missing_runs
 
 MEASURED = ("base", "outcome", "full", "step_only", "policy_reward")
 
@@ -54,6 +55,17 @@ def test_another_run_takes_the_evaluation_of_the_arm_and_of_those_that_its_rewar
     learn(project, "policy_reward", "second", monkeypatch)
     assert left(project) == {*MEASURED} - {"policy_reward", *judged}
     assert "`rlanything evaluate --arm policy_reward` measures again" in capsys.readouterr().err
+
+
+def test_what_is_trained_is_measured_again_with_what_it_judges_also_where_an_evaluation_is_there(project):
+    """A list that is made once, as that of a check, must hold what a training will remove."""
+    config, arms = golden.configuration(), ["base", "policy_reward", "outcome", "step_only"]
+    taker = next(name for name in MEASURED if name in config.arms and config.arms[name].reward_from)
+    assert config.arms[taker].reward_from in arms
+    found = missing_runs(config, project, [*dict.fromkeys([*arms, taker])])
+    assert ("evaluate", "--arm", "base") not in found
+    for arm in (*arms[1:], taker):
+        assert ("evaluate", "--arm", arm) in found
 
 
 def test_the_same_run_keeps_it(project, monkeypatch):
