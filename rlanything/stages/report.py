@@ -21,7 +21,6 @@ from rlanything.report import buffers, caveats, document, exports, figures, tabl
 from rlanything.report.page.page import page_html
 from rlanything.report.report_data import ReportData, gather
 from rlanything.report.results.evaluations import Evaluation, broken
-from rlanything.runs.layout import Layout
 
 FOLDER = "report"
 
@@ -50,12 +49,10 @@ def write_report(config: Config, root: Path) -> None:
 
 def _results(config: Config, root: Path) -> set[tuple[Path, tuple[int, int]]]:
     """The runs and evaluations that are there, with what changes when one is replaced."""
-    layout, found = Layout(root), set()
-    places = (
-        (layout.run(arm, 0).parent for arm in config.arms),
-        map(layout.evaluation, (*CONTROLS, *config.arms)),
-    )
-    for place in chain.from_iterable(places):
+    found = set()
+    runs = (root / "runs" / arm for arm in config.arms)
+    evaluations = (root / "evaluation" / f"{arm}.json" for arm in (*CONTROLS, *config.arms))
+    for place in chain(runs, evaluations):
         with suppress(FileNotFoundError):
             state = place.stat()
             found.add((place, (state.st_ino, state.st_mtime_ns)))

@@ -99,7 +99,7 @@ def test_fresh_seeds_can_be_more_the_next_time(tmp_path):
     assert more.fresh.measured(winner) is None
     folder = TrialFolder(more.fresh.folder(winner), more.sweep, 9)
     compose.write(folder.path / "params.yaml", ["train.seeds=9"], ROOT)
-    assert [c[0] for c in folder.commands()] == ["train"]
+    assert [c[0] for c in folder.commands()] == ["train", "evaluate"]
     more.fresh.reopen(winner)
     assert [c[0] for c in folder.commands()] == ["train", "evaluate"]
     play(more)
