@@ -100,8 +100,10 @@ def test_fresh_seeds_can_be_more_the_next_time(tmp_path):
     folder = TrialFolder(more.fresh.folder(winner), more.sweep, 9)
     compose.write(folder.path / "params.yaml", ["train.seeds=9"], ROOT)
     assert [c[0] for c in folder.commands()] == ["train", "evaluate"]
+    evaluation = folder.path / "evaluation" / "full.json"
+    assert evaluation.is_file()
     more.fresh.reopen(winner)
-    assert [c[0] for c in folder.commands()] == ["train", "evaluate"]
+    assert not evaluation.exists(), "it has fewer seeds"
     play(more)
     assert more.is_over()
     assert more.fresh.measured(winner).panels["full"]["in_domain"].seeds == (3, 4, 5, 6, 7, 8)

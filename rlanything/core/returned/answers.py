@@ -36,17 +36,16 @@ def require_observation(observation: Observation, method: str) -> Observation:
 def require_result(result: StepResult, method: str) -> StepResult:
     """The same, with its observation as `require_observation` gives it. Raises what that raises."""
     _require(result, StepResult, method)
-    done, success = is_bool(result.done, f"{method}: done"), is_bool(result.success, f"{method}: success")
+    done, success = _truth(result.done, f"{method}: done"), _truth(result.success, f"{method}: success")
     observation = require_observation(result.observation, method)
     return replace(result, observation=observation, done=done, success=success)
 
 
-def is_bool(value: object, what: str) -> bool:
+def _truth(value: object, what: str) -> bool:
     """A truth value as a bool, NumPy's too. Raises `TypeError` for anything else."""
-    if isinstance(value, np.bool_):
-        return bool(value)
-    _require(value, bool, what)
-    return value is True
+    if not isinstance(value, np.bool_):
+        _require(value, bool, what)
+    return bool(value)
 
 
 def shown(value: object) -> str:
