@@ -166,7 +166,7 @@ def test_the_commands_of_the_page_give_a_table_of_metrics_and_the_same_run(
     tiny_project, undisturbed, tmp_path
 ):
     root = project(tiny_project, tmp_path / "project")
-    (block,) = re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)
+    block, _trial = re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)
     for line in block.splitlines():
         program, *words = line.partition("#")[0].split()
         assert program == "rlanything"

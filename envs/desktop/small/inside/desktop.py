@@ -74,6 +74,7 @@ class Desktop:
             lambda: _desktops() > 0, "openbox", STARTING
         )  # a window that opens before it never gets the keyboard
         tree.connect(STARTING)
+        self._press_first_key()
         self._keyboard = Keyboard()
         self._kept, self._running = home.present(), _processes()
 
@@ -153,6 +154,15 @@ class Desktop:
             status = app.poll() or 0
             if status > 0 or -status in CRASHES:
                 raise RuntimeError(f"{self._program} crashed: it ended with status {status}")
+
+    def _press_first_key(self) -> None:
+        """Press a key that does nothing, so that an agent's first key is not lost.
+
+        The X server tells of a new keyboard at the first key of all. The window manager then gives its shortcuts up for
+        a moment to take them again, and one that is pressed meanwhile is lost.
+        """
+        hands.xdo("key", "shift")
+        self.settled()
 
     def _alive(self, name: str) -> bool:
         self.check_running()
