@@ -24,3 +24,11 @@ def desktop():
     yield made
     if made._made is not None:
         made._made.close()
+
+
+@pytest.fixture
+def world(desktop):
+    """A desktop that a test has to itself, and gives back however it ends."""
+    taken = desktop._pool.take()
+    yield taken
+    desktop._pool.give_back(taken)

@@ -106,13 +106,6 @@ print(len(glob.glob("/run/user/state/CACHE/fontconfig/*.cache-*")))
 """
 
 
-@pytest.fixture
-def world(desktop):
-    made = desktop._pool.take()
-    yield made
-    desktop._pool.give_back(made)
-
-
 def run(world, program: str, *checks) -> float:
     """The verdict after a program was run in the terminal, with what it prints in the file `said`."""
     world.reset({**SHELL, "files": {"a.py": program}, "checks": list(checks)}, 0)

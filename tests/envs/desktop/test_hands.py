@@ -49,10 +49,8 @@ class Editor:
 
 
 @pytest.fixture
-def editor(desktop):
-    world = desktop._pool.take()
-    yield Editor(world)
-    desktop._pool.give_back(world)
+def editor(world):
+    return Editor(world)
 
 
 def test_a_click_a_double_and_a_triple_click(editor):

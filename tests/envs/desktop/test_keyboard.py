@@ -37,39 +37,53 @@ def key(name: str, kind: str = "PRESS") -> dict:
         "a\nb\n\nc",
     ],
 )
-def test_letters_of_other_languages_and_line_breaks_are_typed(desktop, text):
-    world = desktop._pool.take()
+def test_letters_of_other_languages_and_line_breaks_are_typed(world, text):
     assert written(world, text, typing(text))
-    desktop._pool.give_back(world)
 
 
 @pytest.mark.long
-def test_many_foreign_letters_do_not_keep_the_next_episode_waiting(desktop):
-    world = desktop._pool.take()
+def test_many_foreign_letters_do_not_keep_the_next_episode_waiting(world):
     world.reset({**EDITOR, "checks": []}, 0)
     world.step([typing("".join(chr(0x4E00 + place) for place in range(100)) * 2)])
     assert written(world, "abc", typing("abc"))
-    desktop._pool.give_back(world)
 
 
 @pytest.mark.long
-def test_a_long_text_of_short_lines_that_changes_nothing_is_typed_in_time(desktop):
-    world = desktop._pool.take()
+def test_a_long_text_of_short_lines_that_changes_nothing_is_typed_in_time(world):
     world.reset({"launch": ["thunar", "/home/user"], "checks": []}, 0)
     started = time.monotonic()
     world.step([typing("\x1b\n" * 250)])
     assert time.monotonic() - started < 45  # with a pause of half a second after each it would be 125
-    desktop._pool.give_back(world)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("held", [key("ctrl", "KEY_DOWN"), key("capslock"), {"action_type": "MOUSE_DOWN"}])
-def test_what_is_held_is_let_go_before_the_next_episode(desktop, held):
-    world = desktop._pool.take()
+def test_what_is_held_is_let_go_before_the_next_episode(world, held):
     world.reset({**EDITOR, "checks": []}, 0)
     world.step([{"action_type": "MOVE_TO", "x": 300, "y": 300}, held])
     assert written(world, "xs", key("x"), key("s"))
-    desktop._pool.give_back(world)
+
+
+LISTENER = """
+import ctypes, select
+x = ctypes.CDLL("libX11.so.6")
+x.XOpenDisplay.restype = ctypes.c_void_p
+display = ctypes.c_void_p(x.XOpenDisplay(None))
+x.XkbSelectEvents(display, ctypes.c_uint(0x100), ctypes.c_ulong(3), ctypes.c_ulong(3))
+x.XSync(display, 0)
+seen = select.select([x.XConnectionNumber(display)], [], [], 8)[0]
+open("said", "w").write("a new keyboard" if seen else "nothing")
+"""
+"""Says whether the X server tells its clients of a new keyboard, upon which openbox takes its shortcuts anew."""
+
+
+@pytest.mark.long
+def test_the_first_key_of_a_desktop_changes_no_keyboard(world):
+    task = {"launch": ["lxterminal", "--command=python3 listen.py"], "files": {"listen.py": LISTENER}}
+    world.reset({**task, "checks": [{"file": "said", "equals": "nothing"}]}, 0)
+    wait = {"action_type": "WAIT", "seconds": 3}
+    world.step([wait, key("shift"), *[wait] * 3])
+    assert world.evaluate() == 1.0
 
 
 ODD = [

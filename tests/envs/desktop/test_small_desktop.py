@@ -110,13 +110,11 @@ def test_an_expert_names_items():
 
 
 @pytest.mark.long
-def test_no_key_of_a_short_text_is_lost_where_keys_come_again(desktop):
-    world = desktop._pool.take()
+def test_no_key_of_a_short_text_is_lost_where_keys_come_again(world):
     for digits in ("44444444", "1144", "7777"):
         world.reset({"launch": ["galculator"], "checks": [{"shown": digits, "role": "text"}]}, 0)
         world.step([{"action_type": "TYPING", "text": digits}])
         assert world.evaluate() == 1.0
-    desktop._pool.give_back(world)
 
 
 @pytest.mark.long
@@ -159,8 +157,7 @@ def test_four_desktops_act_side_by_side(desktop, monkeypatch):
 
 
 @pytest.mark.long
-def test_a_reset_leaves_nothing_and_shows_the_same(desktop):
-    world = desktop._pool.take()
+def test_a_reset_leaves_nothing_and_shows_the_same(world):
     shell = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": []}
     editor = {"launch": ["mousepad", "a.txt"], "files": {"a.txt": "x\n"}, "checks": []}
     first = world.reset(editor, 0)
@@ -170,7 +167,6 @@ def test_a_reset_leaves_nothing_and_shows_the_same(desktop):
     world.reset(found, 0)
     assert world.evaluate() == 1.0
     assert world.reset(editor, 0).screenshot.sha256 == first.screenshot.sha256
-    desktop._pool.give_back(world)
 
 
 KEYS = '<keyboard><keybind key="e"><action name="Close"/></keybind></keyboard>'
@@ -210,9 +206,8 @@ def test_each_episode_has_a_desktop_of_its_own_that_shows_the_same(desktop):
 
 
 @pytest.mark.long
-def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
+def test_what_is_typed_stays_text_and_there_is_no_network(world):
     nasty = "$(touch x); `id` %s {0} && rm -rf ~ 'q' \"d\" <b> \\n"
-    world = desktop._pool.take()
     checks = [{"file": "a.txt", "equals": nasty}, {"absent": "x"}]
     world.reset({"launch": ["mousepad", "a.txt"], "files": {"a.txt": ""}, "checks": checks}, 0)
     world.step([{"action_type": "TYPING", "text": nasty}, {"action_type": "HOTKEY", "keys": ["ctrl", "s"]}])
@@ -229,7 +224,6 @@ def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
     )  # the loopback device alone
     world.step([{"action_type": "WAIT", "seconds": 1}])
     assert world.evaluate() == 1.0
-    desktop._pool.give_back(world)
 
 
 @pytest.mark.long
