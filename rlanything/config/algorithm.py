@@ -75,7 +75,8 @@ class SignalsConfig(Section):
     reward_min: Share = 0.2
     reward_max: Share = 0.8
     reward_balance: Literal["none", "outcome"] = "none"
-    """`outcome` lets steps of successes and of failures count the same in the RM's loss."""
+    """`outcome` lets steps of successes and of failures of an iteration weigh the same in the RM's loss, before each of
+    its updates is scaled to a weight of 1. It changes nothing where the RM writes tests."""
 
     @model_validator(mode="after")
     def _ordered(self) -> SignalsConfig:

@@ -112,7 +112,8 @@ def surrogate(
     ratio_n = (logprob_n - batch.old_n).exp()
     clipped_n = ratio_n.clamp(1.0 - epsilon, 1.0 + epsilon)
     gain_n = torch.minimum(ratio_n * batch.advantage_n, clipped_n * batch.advantage_n)
-    kl_n = k3(batch.reference_n - logprob_n)
+    difference_n = batch.reference_n - logprob_n
+    kl_n = k3(torch.where(batch.weight_n > 0, difference_n, 0.0))  # 0 times an overflow is no number
     loss = (batch.weight_n * (beta * kl_n - gain_n)).sum()
     with torch.no_grad():
         stats = {

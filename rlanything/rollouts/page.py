@@ -45,7 +45,7 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
         "error": trajectory.error,
         "staleness": None if trajectory.version is None else chosen.stored.iteration - trajectory.version,
         "trains_policy": episode.advantages is not None,
-        "why_not": why_not(chosen, terms),
+        "why_not": why_not(chosen, terms, kind),
         "first_observation": trajectory.first_observation,
         "first_images": pictures(run, trajectory.first_images),
         "steps": [
@@ -57,8 +57,11 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
     }
 
 
-def why_not(chosen: Chosen, terms: Terms) -> str:
-    """Why the rollout does not train the policy, in the order of the loop; '' where it trains."""
+def why_not(chosen: Chosen, terms: Terms, kind: Mapping[str, Any]) -> str:
+    """Why the rollout does not train the policy, in the order of the loop; '' where it trains.
+
+    kind: what `EXPLAIN` gives.
+    """
     record, signals = chosen.record, terms.signals
     if record.episode.advantages is not None:
         return ""
@@ -66,9 +69,13 @@ def why_not(chosen: Chosen, terms: Terms) -> str:
         return "its rewrite was rejected" if record.proposal else "its task was replaced (dynamic sampling)"
     if not record.episode.trajectory.counts:
         return "the environment failed"
+    if not record.episode.trajectory.steps:
+        return "it has no step"
     found = chosen.tries.accuracy
     if terms.arm.outcome and (found is None or not signals.policy_min <= found <= signals.policy_max):
         return "the task's accuracy is outside signals.policy_min to signals.policy_max"
+    if kind["steps"][0]["reward"] is None:
+        return "one of the task's own tests could not be run on its program"
     return "all its advantages are 0"
 
 

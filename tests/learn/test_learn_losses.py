@@ -10,7 +10,7 @@ import torch
 from learn_cases import END, lesson, qwen2, recorded, row_logprobs, separate_logprobs, step
 
 from rlanything.learn.losses import k3, pack, surrogate, target_logprobs
-from rlanything.learn.packing import Row, policy_rows
+from rlanything.learn.packing import Row, idle_row, policy_rows
 
 
 def row(old: list[float], reference: list[float], advantage: list[float], weight: list[float]) -> Row:
@@ -46,6 +46,15 @@ def test_the_surrogate_equals_the_one_written_out_by_hand(seed):
     loss, stats = surrogate(torch.tensor(draw[2]), pack([given]), 0.2, 0.01)
     assert float(loss) == pytest.approx(by_hand(draw[2], given, 0.2, 0.01), rel=1e-5)
     assert float(stats["loss"]) == float(loss)
+
+
+@pytest.mark.parametrize("unlikely", [0.0, -20.0, -500.0])
+def test_a_row_that_fills_up_moves_nothing_however_unlikely_its_token_is(unlikely):
+    logprob = torch.tensor([unlikely], requires_grad=True)
+    loss, stats = surrogate(logprob, pack([idle_row()]), 0.2, 0.01)
+    loss.backward()
+    assert loss.item() == logprob.grad.item() == 0.0
+    assert all(float(value) == 0.0 for value in stats.values())
 
 
 @pytest.mark.parametrize(
