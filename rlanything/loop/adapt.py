@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
 from rlanything.core.protocols import Recognises, TaskFamily
-from rlanything.core.returned.answers import shown
+from rlanything.core.returned.answers import require
 from rlanything.core.returned.tasks import unstorable
 from rlanything.core.seeds import derive_seed
 from rlanything.core.thoughts import after_thought
@@ -56,25 +57,35 @@ class Adapter:
     ) -> list[Proposal]:
         """One proposal per wanted rewrite, from its last attempt. Its task is None when every attempt was invalid.
 
+        It is also None where the family cannot describe the slot's task. No model is asked about that slot.
+
         offered: proposals of other slots that are not decided yet. No slot is offered a task that another has, or is
         offered.
         """
         result: dict[int, Proposal] = {}
+        prompts: dict[int, str] = {}
+        for want in wanted:
+            parent = buffer.head(want[0])
+            try:
+                prompts[want[0]] = self._prompt(parent, *want[1:])
+            except InvalidProposal as error:  # there is nothing to ask the model
+                seed = attempt_seed(run_seed, iteration, parent.task_id, 0)
+                result[want[0]] = _proposal(want, parent, "", "", seed, iteration, None, str(error))
         held = {buffer.head(slot).task_id: slot for slot in buffer.slots}
         held |= {p.task.task_id: p.slot for p in offered if p.task is not None}
+        open_ = [want for want in wanted if want[0] in prompts]
         for attempt in range(self.config.attempts):
-            open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]
-            prompts = [self._prompt(buffer.head(slot), way, acc, critic) for slot, way, acc, critic in open_]
             seeds = [
                 attempt_seed(run_seed, iteration, buffer.head(slot).task_id, attempt) for slot, *_ in open_
             ]
             limits = (self.config.max_tokens, self.config.temperature)
-            replies = self.chat_model.answers(prompts, seeds, *limits)
-            for want, prompt, seed, reply in zip(open_, prompts, seeds, replies, strict=True):
-                proposal = self._check(want, prompt, seed, reply, buffer, iteration, held)
+            replies = self.chat_model.answers([prompts[slot] for slot, *_ in open_], seeds, *limits)
+            for want, seed, reply in zip(open_, seeds, replies, strict=True):
+                proposal = self._check(want, prompts[want[0]], seed, reply, buffer, iteration, held)
                 if proposal.task is not None:
                     held[proposal.task.task_id] = proposal.slot
                 result[want[0]] = proposal
+            open_ = [want for want in open_ if result[want[0]].task is None]
         return [result[slot] for slot, *_ in wanted]
 
     def _check(
@@ -88,63 +99,103 @@ class Adapter:
         held: Mapping[str, int],
     ) -> Proposal:
         """The proposal that a reply makes. held: the tasks that slots have, or are offered now -> the slot."""
-        slot, way, acc, critic = want
-        parent = buffer.head(slot)
-        task, reason = self._parsed(parent, reply)
-        if task is not None and buffer.had(slot, task.task_id):
-            task, reason = None, "the slot already had or refused this task"
-        elif task is not None and self._had_in_other_words(task, buffer, slot):
-            task, reason = None, "the slot already had this task in other words"
-        elif task is not None and (other := held.get(task.task_id)) is not None:
+        parent = buffer.head(want[0])
+        task, reason = None, ""
+        try:
+            parsed = self._parsed(parent, reply)
+            self._require_new(parsed, want[0], buffer, held)
+            task = parsed
+        except InvalidProposal as error:
+            reason = str(error)
+        return _proposal(want, parent, prompt, reply or "", seed, iteration, task, reason)
+
+    def _require_new(self, task: Task, slot: int, buffer: TaskBuffer, held: Mapping[str, int]) -> None:
+        """Raise `InvalidProposal` for a task that the slot had or refused, or that another slot has."""
+        if buffer.had(slot, task.task_id):
+            raise InvalidProposal("the slot already had or refused this task")
+        if self._had_in_other_words(task, buffer, slot):
+            raise InvalidProposal("the slot already had this task in other words")
+        if (other := held.get(task.task_id)) is not None:
             # Draws depend on the task and not on the slot: both slots would have the same rollouts.
-            task, reason = None, f"slot {other} has this task, or is offered it now"
-        return Proposal(
-            slot, way, parent.task_id, acc, critic, prompt, reply or "", seed, iteration, task, reason
-        )
+            raise InvalidProposal(f"slot {other} has this task, or is offered it now")
 
     def _had_in_other_words(self, task: Task, buffer: TaskBuffer, slot: int) -> bool:
         """Whether a version of the slot is the same exercise; what was refused is known by its id only."""
-        if not isinstance(self.family, Recognises):
+        family = self.family
+        if not isinstance(family, Recognises):
             return False
-        exercise = self.family.exercise(task.copy())
-        had = (version.task.copy() for version in buffer.versions(slot))
-        return any(self.family.exercise(former) == exercise for former in had)
+        with _invalid_where_it_raises("exercise"):
+            exercise = family.exercise(task.copy())
+            had = (version.task.copy() for version in buffer.versions(slot))
+            return any(family.exercise(former) == exercise for former in had)
 
-    def _parsed(self, parent: Task, reply: str | None) -> tuple[Task | None, str]:
+    def _parsed(self, parent: Task, reply: str | None) -> Task:
+        """The task in a reply. Raises `InvalidProposal` for one that must not be tried."""
         if reply is None:
-            return None, "the request does not fit the adapter model's context"
+            raise InvalidProposal("the request does not fit the adapter model's context")
         answer = after_thought(reply)
         if answer is None:
-            return None, "the reply says nothing after its thought, or the thought does not end"
-        try:
+            raise InvalidProposal("the reply says nothing after its thought, or the thought does not end")
+        with _invalid_where_it_raises("parse"):
             task = self._own(self.family.parse(parent.copy(), answer))
-            reason = self._objection(task)
-        except InvalidProposal as error:
-            return None, str(error)
-        except HERE:
-            raise
-        except (Exception, SystemExit) as error:  # one odd reply must not end the run
-            return None, f"{RAISED} {type(error).__name__}: {error}"
-        return (None, reason) if reason else (task, "")
+            _require_readable(task)
+        with _invalid_where_it_raises("validate"):
+            reason = self.family.validate(task.copy())
+        if reason:
+            raise InvalidProposal(reason)
+        return task
 
     def _own(self, task: Task) -> Task:
         """The task without values that the family keeps. Raises `TypeError` for what is no task."""
-        if not isinstance(task, Task):
-            raise TypeError(f"parse(parent, reply) is {shown(task)}; Task is wanted")
+        require(task, Task, "parse(parent, reply)")
         return task.copy()
 
-    def _objection(self, task: Task) -> str:
-        """Why the task must not be tried; '' when it may be."""
-        if reason := unstorable(task):
-            return f"the environment parsed the reply into a task that no file can hold: {reason}"
-        try:
-            task.instruction.encode()
-        except UnicodeEncodeError:  # an escape in JSON, as a model may write it
-            return "the instruction holds half a surrogate pair, which no model can read"
-        return self.family.validate(task.copy())
-
     def _prompt(self, task: Task, way: Direction, acc: float, critic: str) -> str:
-        facts = self.family.describe(task.copy())
+        """What the model is asked. Raises `InvalidProposal` where the family cannot describe the task."""
+        with _invalid_where_it_raises("describe"):
+            facts = self.family.describe(task.copy())
+            require(facts, str, "describe(task)")
+            facts.encode()  # no tokenizer has an id for half a surrogate pair
         return self.prompts.fill(
             "adapter", facts=facts, direction=way.value, accuracy=f"{acc:.0%}", critic=critic
         )
+
+
+@contextmanager
+def _invalid_where_it_raises(method: str) -> Iterator[None]:
+    """Raise `InvalidProposal` for what a method of the family raises, as one task or reply must not end the run.
+
+    `HERE` is raised all the same.
+    """
+    try:
+        yield
+    except (InvalidProposal, *HERE):
+        raise
+    except (Exception, SystemExit) as error:
+        raise InvalidProposal(f"{RAISED} in `{method}`: {type(error).__name__}: {error}") from error
+
+
+def _require_readable(task: Task) -> None:
+    """Raise `InvalidProposal` for a task that no file can hold or no model can read."""
+    if reason := unstorable(task):
+        raise InvalidProposal(f"the environment parsed the reply into a task that no file can hold: {reason}")
+    try:
+        task.instruction.encode()
+    except UnicodeEncodeError:  # an escape in JSON, as a model may write it
+        raise InvalidProposal(
+            "the instruction holds half a surrogate pair, which no model can read"
+        ) from None
+
+
+def _proposal(
+    want: Wanted,
+    parent: Task,
+    prompt: str,
+    reply: str,
+    seed: int,
+    iteration: int,
+    task: Task | None,
+    reason: str,
+) -> Proposal:
+    slot, way, acc, critic = want
+    return Proposal(slot, way, parent.task_id, acc, critic, prompt, reply, seed, iteration, task, reason)

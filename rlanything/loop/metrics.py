@@ -15,7 +15,7 @@ from rlanything.loop.group import CONTEXT_FULL, Group
 PATIENCE = 3
 """A warning is given when a problem lasts this many iterations in a row."""
 RAISED = "the environment raised"
-"""How the reason of an invalid proposal begins at which an environment's `parse` or `validate` raised an exception."""
+"""How the reason of an invalid proposal begins at which a method of the environment raised an exception."""
 
 
 def iteration_metrics(
@@ -124,8 +124,8 @@ def _raised(history: Sequence[Mapping[str, float | None]]) -> list[str]:
     if not count:
         return []
     return [
-        f"the environment raised an exception at {count:.0f} of the adapter's replies, in `parse` or `validate`. They "
-        "count as invalid proposals; `rlanything buffer log RUN` has the exceptions."
+        f"the environment raised an exception at {count:.0f} of the adapter's rewrites, in `describe`, `parse`, "
+        "`validate` or `exercise`. They count as invalid proposals; `rlanything buffer log RUN` has the exceptions."
     ]
 
 

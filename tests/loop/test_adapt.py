@@ -254,7 +254,10 @@ def raises(error: BaseException):
     return call
 
 
-@pytest.mark.parametrize("method", ["parse", "validate"])
+METHODS = ["describe", "parse", "validate", "exercise"]
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -263,17 +266,37 @@ def raises(error: BaseException):
         (OSError("gone"), "OSError: gone"),
     ],
 )
-def test_an_environment_that_raises_at_a_reply_refuses_it_and_ends_nothing(method, error, said, monkeypatch):
-    monkeypatch.setattr(Family, method, raises(error))
+def test_an_environment_that_raises_refuses_the_rewrite_and_ends_nothing(method, error, said, monkeypatch):
+    monkeypatch.setattr(Family, method, raises(error), raising=False)
     (proposal,) = Asking("level 7", attempts=1).propose()
-    assert (proposal.task, proposal.reason) == (None, f"the environment raised {said}")
+    assert (proposal.task, proposal.reason) == (None, f"the environment raised in `{method}`: {said}")
 
 
-@pytest.mark.parametrize("method", ["parse", "validate"])
-def test_a_machine_that_fails_while_a_reply_is_read_ends_the_run(method, monkeypatch):
-    monkeypatch.setattr(Family, method, raises(MachineError("no sandbox")))
+@pytest.mark.parametrize("method", METHODS)
+def test_a_machine_that_fails_while_a_task_is_rewritten_ends_the_run(method, monkeypatch):
+    monkeypatch.setattr(Family, method, raises(MachineError("no sandbox")), raising=False)
     with pytest.raises(MachineError, match="no sandbox"):
         Asking("level 7").propose()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (7, "TypeError: describe(task) is 7, of type int; str is wanted"),
+        ("level \ud83d", "UnicodeEncodeError: "),
+    ],
+)
+def test_a_task_that_cannot_be_described_is_kept_and_the_other_slots_are_asked(facts, said, monkeypatch):
+    describe = Family.describe
+    monkeypatch.setattr(
+        Family, "describe", lambda family, asked: facts if asked == task(5) else describe(family, asked)
+    )
+    asking = Asking("level 8", attempts=2)
+    kept, other = asking.propose((0, HARDER, 1.0, "too easy"), (1, HARDER, 1.0, "too easy"))
+    assert (kept.task, kept.prompt, kept.reply) == (None, "", "")
+    assert kept.reason.startswith(f"the environment raised in `describe`: {said}")
+    assert other.task == task(8)
+    assert len(asking.chat_model.engine.asked) == 1
 
 
 @pytest.mark.parametrize(

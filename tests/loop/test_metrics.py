@@ -206,17 +206,19 @@ def test_an_arm_without_votes_is_warned_when_its_policy_learns_nothing():
     assert len(warnings([{"policy_trajectories": 0.0}] * 3)) == 1
 
 
-def test_replies_at_which_the_environment_raised_are_counted_and_warned_of(monkeypatch):
-    def parse(_: Family, parent: object, reply: str) -> object:
-        raise KeyError(reply)
+@pytest.mark.parametrize("method", ["describe", "parse", "validate", "exercise"])
+def test_rewrites_at_which_the_environment_raised_are_counted_and_warned_of(method, monkeypatch):
+    def raising(*_: object) -> object:
+        raise KeyError("goal")
 
     world = World({1: 0}, adapter=lambda _: "level 3")
     assert "proposal_errors" not in world.loop.collect(world.start(task(1))).metrics
-    monkeypatch.setattr(Family, "parse", parse)
+    monkeypatch.setattr(Family, method, raising, raising=False)
     found = world.loop.collect(world.start(task(1))).metrics
     assert (found["proposals"], found["invalid_proposals"], found["proposal_errors"]) == (1.0, 1.0, 1.0)
     (warning,) = warnings([found])
-    assert "raised an exception at 1 of the adapter's replies" in warning
+    assert "raised an exception at 1 of the adapter's rewrites" in warning
+    assert f"`{method}`" in warning
     assert warnings([found, HEALTHY]) == []
 
 

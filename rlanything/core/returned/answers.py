@@ -20,14 +20,14 @@ def require_observation(observation: Observation, method: str) -> Observation:
     Raises `TypeError` for a value of another type, and `UnicodeEncodeError` for half a surrogate pair: no tokenizer has
     an id for it. method: which returned it.
     """
-    _require(observation, Observation, method)
-    _require(observation.text, str, f"{method}: text")
+    require(observation, Observation, method)
+    require(observation.text, str, f"{method}: text")
     for name, kind in (("actions", str), ("images", Image)):
         values = getattr(observation, name)
         if not isinstance(values, tuple | list):  # a generator is used up, and a set has no order
             raise TypeError(f"{method}: {name} is {shown(values)}; a tuple is wanted")
         for value in values:
-            _require(value, kind, f"{method}: one of {name}")
+            require(value, kind, f"{method}: one of {name}")
     for text in (observation.text, *observation.actions):
         text.encode()
     return replace(observation, actions=tuple(observation.actions), images=tuple(observation.images))
@@ -35,7 +35,7 @@ def require_observation(observation: Observation, method: str) -> Observation:
 
 def require_result(result: StepResult, method: str) -> StepResult:
     """The same, with its observation as `require_observation` gives it. Raises what that raises."""
-    _require(result, StepResult, method)
+    require(result, StepResult, method)
     done, success = _truth(result.done, f"{method}: done"), _truth(result.success, f"{method}: success")
     observation = require_observation(result.observation, method)
     return replace(result, observation=observation, done=done, success=success)
@@ -44,7 +44,7 @@ def require_result(result: StepResult, method: str) -> StepResult:
 def _truth(value: object, what: str) -> bool:
     """A truth value as a bool, NumPy's too. Raises `TypeError` for anything else."""
     if not isinstance(value, np.bool_):
-        _require(value, bool, what)
+        require(value, bool, what)
     return bool(value)
 
 
@@ -54,7 +54,7 @@ def shown(value: object) -> str:
     return f"{repr(value)[:LONGEST]}, {kind}" if isinstance(value, SIMPLE) else kind
 
 
-def _require(value: object, kind: type, what: str) -> None:
+def require(value: object, kind: type, what: str) -> None:
     """Raise `TypeError` for what is not of a type."""
     if not isinstance(value, kind):
         raise TypeError(f"{what} is {shown(value)}; {kind.__name__} is wanted")
