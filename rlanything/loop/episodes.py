@@ -102,6 +102,23 @@ class _Open:
     played: Played
 
 
+def begin(environment: Environment, task: Task, seed: int) -> Observation:
+    """The first observation of an episode of a copy of the task.
+
+    Raises what the environment raises, and what `require_observation` raises.
+    """
+    return require_observation(environment.reset(task.copy(), seed), "reset(task, seed)")
+
+
+def opening(family: TaskFamily, task: Task, seed: int) -> Observation:
+    """The first observation of an episode that is closed again. Raises what `begin` raises."""
+    environment = family.environment()
+    try:
+        return begin(environment, task, seed)
+    finally:
+        environment.close()
+
+
 class LocalHost:
     """Runs the environments of a family in this process. A worker has one as well."""
 
@@ -204,8 +221,7 @@ class LocalHost:
         def reset() -> None:
             if any(other.environment is environment for other in self._open.values()):
                 raise ValueError(SHARED)
-            first = environment.reset(move.task.copy(), move.seed)
-            seen.append(require_observation(first, "reset(task, seed)"))
+            seen.append(begin(environment, move.task, move.seed))
 
         status, error = _guarded(reset, move.timeout_s)
         played = Played(seen[0] if seen else Observation(""), status, error=error)

@@ -15,6 +15,7 @@ from rlanything.core.protocols import GeneratedData, TaskFamily
 from rlanything.core.splits import TRAIN
 from rlanything.core.types import Task
 from rlanything.files import atomic
+from rlanything.loop.episodes import opening
 from rlanything.rehearsal.architectures import Architecture, architecture
 from rlanything.rehearsal.expert_lessons import Expert, ExpertLessons
 from rlanything.rehearsal.lessons import Lessons, TeacherLessons
@@ -176,13 +177,10 @@ def _begun(config: Config, tasks: Sequence[Task]) -> dict[str, Sequence[Image]]:
     family = build.family(config)
     found: dict[str, Sequence[Image]] = {}
     for task in tasks:
-        environment = family.environment()
         try:
-            found[task.task_id] = environment.reset(task.copy(), config.seed).images
+            found[task.task_id] = opening(family, task, config.seed).images
         except MachineError:
             raise
         except Exception as error:  # whatever an environment raises
             raise MachineError(f"env: no episode can begin on this machine: {error}") from error
-        finally:
-            environment.close()
     return found

@@ -17,10 +17,12 @@ from typing import Any
 from rlanything import targets
 from rlanything.core.errors import RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.returned.answers import require_result
 from rlanything.core.types import Task, Trajectory
-from rlanything.loop.episodes import deadline
+from rlanything.loop.episodes import begin, deadline
 from rlanything.repro.played.own import require_own
 from rlanything.rewards.kind import name_of
+from rlanything.rewards.requirements import labelled
 from rlanything.rollouts.runs import NamedRun
 
 SECONDS = 60.0
@@ -78,8 +80,7 @@ class Knowledge:
     def _label(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
         if isinstance(family, Teacher):
             actions = [step.action for step in trajectory.steps]
-            labels, reasons = family.label_steps(task.copy(), actions), family.explain(task.copy(), actions)
-            for fact, good, reason in zip(facts, labels, reasons, strict=True):
+            for fact, (good, reason) in zip(facts, labelled(family, task, actions), strict=True):
                 fact.update(good=good, reason=reason)
 
 
@@ -103,11 +104,12 @@ def _play(family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Fa
     """Add the admissible commands before each step, as long as the environment answers as it did in the run."""
     environment = family.environment()
     try:
-        seen, recorded = environment.reset(task.copy(), trajectory.seed), trajectory.first_observation
+        seen, recorded = begin(environment, task, trajectory.seed), trajectory.first_observation
         for fact, step in zip(facts, trajectory.steps, strict=True):
             if seen.text != recorded:
                 return
             fact["commands"] = list(seen.actions)
-            seen, recorded = environment.step(step.action).observation, step.observation
+            result = require_result(environment.step(step.action), "step(action)")
+            seen, recorded = result.observation, step.observation
     finally:
         environment.close()

@@ -11,9 +11,10 @@ from pathlib import Path
 from rlanything.buffer import read_snapshot, snapshot_path
 from rlanything.config import Config
 from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.returned.answers import require_result
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
-from rlanything.loop.episodes import deadline
+from rlanything.loop.episodes import begin, deadline
 from rlanything.loop.panel import play_panel, successes
 from rlanything.loop.share import shared
 from rlanything.runs import build
@@ -89,9 +90,9 @@ def _succeeds(family: TaskFamily, task: Task, seed: int, most: int | None) -> bo
     actions = [action for _, action in family.demonstrate(task.copy(), seed, 0.0)][:most]
     environment = family.environment()
     try:
-        environment.reset(task.copy(), seed)
+        begin(environment, task, seed)
         for action in actions:
-            result = environment.step(action)
+            result = require_result(environment.step(action), "step(action)")
             if result.done:
                 return result.success
         return False

@@ -105,6 +105,24 @@ def test_what_fails_keeps_what_was_known_and_is_said(monkeypatch):
     assert known.family.closed == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "found", "said"),
+    [
+        ("label_steps", [True, False], "label_steps gave"),
+        ("label_steps", ["yes"], "one bool for each"),
+        ("explain", [], "explain gave"),
+        ("reset", None, "reset(task, seed) is None, of type NoneType; Observation is wanted"),
+        ("step", None, "step(action) is None, of type NoneType; StepResult is wanted"),
+    ],
+)
+def test_an_answer_of_another_form_is_said_and_nothing_follows_from_it(method, found, said, monkeypatch):
+    monkeypatch.setattr(Taught, method, lambda *_: found)
+    known = Knowledge(Taught())
+    (facts,) = known.of(TASK, trajectory("on"))
+    assert said in known.problem
+    assert ("good" in facts) == (method in ("reset", "step"))
+
+
 def test_what_hangs_is_not_asked_again(monkeypatch):
     monkeypatch.setattr(environment, "SECONDS", 0.2)
     monkeypatch.setattr(Rooms, "step", lambda self, action: time.sleep(60))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlanything.checks.shares import Share
 from rlanything.core.types import Task
 from rlanything.loop.contexts import next_prompt
+from rlanything.loop.episodes import opening
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
 if TYPE_CHECKING:
@@ -81,17 +82,13 @@ class Map:
         import torch
 
         if task.task_id not in self.places:
-            environment = self.worker.family.environment()
-            try:
-                opening = environment.reset(task.copy(), 0)
-            finally:
-                environment.close()
-            policy, shown_first = self.worker.policy, self.worker.kept(opening)
-            prompt = next_prompt(policy, self.worker.prompts, opening.text, [], opening, shown_first)
+            first = opening(self.worker.family, task, 0)
+            policy, shown_first = self.worker.policy, self.worker.kept(first)
+            prompt = next_prompt(policy, self.worker.prompts, first.text, [], first, shown_first)
             ids = torch.tensor([prompt.ids], device=next(self.model.parameters()).device)
             eyes = policy.sight.eyes if policy.sight is not None else None
             pixels = {} if eyes is None else eyes.inputs(ids, prompt.images)
             with torch.no_grad():
                 hidden = self.model(input_ids=ids, **pixels, output_hidden_states=True).hidden_states[-1]
-            self.places[task.task_id] = frozenset(opening.text.split()), hidden[0].double().mean(dim=0)
+            self.places[task.task_id] = frozenset(first.text.split()), hidden[0].double().mean(dim=0)
         return self.places[task.task_id]

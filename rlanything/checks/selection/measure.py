@@ -146,11 +146,12 @@ def _examined(
     run_seed: int,
 ) -> Iterator[tuple[Task, Trials]]:
     """What the programs of each task did on its own tests and on the written ones."""
+    from rlanything.loop.episodes import opening
     from rlanything.rewards.unit_tests.writer import Attempts
 
     comparer = comparing(family)
     work = [
-        Attempts(task, family.environment().reset(task.copy(), 0).text, programs_of(played, slot))
+        Attempts(task, opening(family, task, 0).text, programs_of(played, slot))
         for slot, task in enumerate(tasks)
     ]
     for attempts, found in zip(work, writer.examine(work, run_seed, 0, phase="selection-write"), strict=True):

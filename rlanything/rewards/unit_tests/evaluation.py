@@ -20,6 +20,7 @@ from rlanything.core.protocols import TaskFamily
 from rlanything.core.records.forms import Form, Text, require_equal
 from rlanything.core.types import Json, Task, Trajectory
 from rlanything.core.unittests import Row, require_table
+from rlanything.loop.episodes import opening
 from rlanything.loop.share import host_of, shared
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
@@ -120,15 +121,15 @@ class UnitTestEvaluation:
 
     def problems(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[PanelProblem]:
         """The tasks with the trajectories' programs, then the known solution, and the results of each program."""
-        openings = [self.family.environment().reset(task.copy(), 0).text for task in tasks]
+        openings = [opening(self.family, task, 0).text for task in tasks]
         answers = [
             [t.steps[-1].action for t in trajectories if t.slot == slot] + self._solution(task)
             for slot, task in enumerate(tasks)
         ]
         work = [(task, given, ()) for task, given in zip(tasks, answers, strict=True)]
         return [
-            PanelProblem(task, opening, tuple(given), tables.dataset)
-            for (task, given, _), opening, tables in zip(
+            PanelProblem(task, first, tuple(given), tables.dataset)
+            for (task, given, _), first, tables in zip(
                 work, openings, shared(work, host_of(self.writer.family).examine), strict=True
             )
         ]
