@@ -92,6 +92,14 @@ def named_arguments(
     return arguments
 
 
+def require_complete(section: Mapping[str, Any], cls: type, name: str) -> None:
+    """Raise `ConfigError` where the section lacks an argument that the constructor of `cls` needs."""
+    try:
+        inspect.signature(cls).bind(**named_arguments(section, cls, name))
+    except TypeError as error:
+        raise ConfigError(f"{name}: {cls.__name__}: {error}") from None
+
+
 def instantiate(section: Mapping[str, Any], name: str, of: type, **given: Any) -> Any:
     """The object that `section._target_` names, with the section's keys as arguments; `of`: what it must be.
 

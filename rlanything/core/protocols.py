@@ -192,6 +192,14 @@ class Stored(Protocol):
 
 
 @runtime_checkable
+class OnlyChecks(Protocol):
+    """A family from outside of the project that checks of a configuration may construct. Its class says so."""
+
+    constructor_only_checks: bool
+    """True: the constructor checks its arguments and starts nothing."""
+
+
+@runtime_checkable
 class LeavesOpen(Protocol):
     """A family whose settings can leave open something that results depend on."""
 

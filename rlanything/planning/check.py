@@ -1,6 +1,7 @@
 """Checks of the configuration before any work starts: class names, constructor arguments, prompt files, memory.
 
-A check makes no object of a class that is not the project's own.
+A check makes no object of a class that is not the project's own, but for task families that allow it
+(`core.protocols.OnlyChecks`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
-from rlanything.core.protocols import Engine, LeavesOpen, MayNotTeach, Pictured, Stored, TaskFamily
+from rlanything.core.protocols import (
+    Engine,
+    LeavesOpen,
+    MayNotTeach,
+    OnlyChecks,
+    Pictured,
+    Stored,
+    TaskFamily,
+)
 from rlanything.core.splits import TRAIN
 from rlanything.planning import disclosed, samplers
 from rlanything.planning.declared_class import declared_class
@@ -45,8 +54,9 @@ def check(
 ) -> None:
     """Raise `ConfigError` unless every part that the configuration names can be made.
 
-    A task family of the project is constructed, so that its constructor can check its arguments. For other task
-    families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
+    A task family of the project, or one that allows it, is constructed, so that its constructor can check its
+    arguments. For other task families, engines, loggers and callbacks, only the class and the names of the arguments
+    are checked.
     engine: whether engine, LoRA's package, loggers and callbacks are checked. Those of others are imported for that.
     installed: whether the packages of the engine and of LoRA must be installed here.
     data: whether the environment's data must be there. Without it no task family is constructed.
@@ -56,7 +66,7 @@ def check(
     for name, section in config.named().items():
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
-    if data and targets.is_ours(config.env):
+    if data and constructible(config):
         family = build.family(config)
         families.check_splits(family, config.tasks)
         pictures(config, family)
@@ -74,6 +84,27 @@ def check(
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
+
+
+def constructible(config: Config) -> bool:
+    """Whether a check constructs the task family: one of the project, or one whose class allows it.
+
+    Raises `ConfigError` for a class that cannot be found.
+    """
+    if targets.is_ours(config.env):
+        return True
+    cls = targets.named_class(config.env, "env", TaskFamily)
+    return isinstance(cls, OnlyChecks) and cls.constructor_only_checks is True
+
+
+def unchecked(config: Config) -> list[str]:
+    """A sentence where no value of the environment's arguments was checked."""
+    if constructible(config):
+        return []
+    return [
+        f"env.{targets.TARGET} = {config.env[targets.TARGET]!r}: only the names of its arguments are checked before "
+        "any work. With constructor_only_checks = True its class lets checks construct it (docs/environments.md)"
+    ]
 
 
 def arm_names(config: Config) -> None:
@@ -173,7 +204,7 @@ def machine(config: Config) -> None:
 
 def stored(config: Config) -> None:
     """Raise `ConfigError` where the tasks are files that are not there. Once tasks are made, none is needed."""
-    if targets.is_ours(config.env) and isinstance(family := build.family(config), Stored):
+    if constructible(config) and isinstance(family := build.family(config), Stored):
         tasks = config.tasks
         trained = [TRAIN] if tasks.start is None else []
         try:
@@ -183,8 +214,8 @@ def stored(config: Config) -> None:
 
 
 def left_open(config: Config) -> list[str]:
-    """What the settings of the project's own environment leave open. Raises `ConfigError` where they are wrong."""
-    family = build.family(config) if targets.is_ours(config.env) else None
+    """What the environment's settings leave open. Raises `ConfigError` where they are wrong."""
+    family = build.family(config) if constructible(config) else None
     return [f"env.{text}" for text in family.left_open()] if isinstance(family, LeavesOpen) else []
 
 
@@ -225,9 +256,12 @@ def memory(config: Config, total: int | None = None) -> None:
 
 
 def arguments(section: dict[str, Any], name: str, of: type) -> None:
-    """Raise `ConfigError` for a class that is not a subclass of `of`, or a key that its constructor does not take."""
+    """Raise `ConfigError` for a class that is not a subclass of `of`, or a key that its constructor does not take.
+
+    Also for one that lacks an argument, but for engines: their defaults are not read from their source.
+    """
     if of is not Engine:
-        targets.named_arguments(section, targets.named_class(section, name, of), name)
+        targets.require_complete(section, targets.named_class(section, name, of), name)
         return
     targets.permit(section, name)
     cls = declared_class(section[targets.TARGET], of) or targets.named_class(section, name, of)

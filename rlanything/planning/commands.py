@@ -180,12 +180,13 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
 
 def warn(config: Config, root: Path) -> None:
     """Print which packages of the engine and of LoRA are missing here, what in real checkpoints may not work, where
-    samples are not those of the model that trains, code that DVC does not see, and what the configuration gives away.
+    samples are not those of the model that trains, code that DVC does not see, an environment whose values were not
+    checked, and what the configuration gives away.
     """
     from rlanything.planning import check, checkpoints, disclosed, dvcfile, samplers
 
     found = [*check.missing(config), *checkpoints.warnings(config, root), *samplers.unlike(config)]
-    for text in [*found, *dvcfile.unseen(config)]:
+    for text in [*found, *dvcfile.unseen(config), *check.unchecked(config)]:
         tell(f"warning: {text}")
     for text in disclosed.notes(config):
         tell(text)

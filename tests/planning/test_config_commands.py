@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,62 @@ def test_code_that_dvc_does_not_see_is_warned_of_wherever_a_configuration_is_che
         assert said in capsys.readouterr().err
     assert run(project, "config", "check", "scale=smoke") == 0
     assert "outside of the project" not in capsys.readouterr().err
+
+
+OUTSIDE = """
+from envs.alfworld.family import AlfworldFamily
+
+
+class Silent(AlfworldFamily):
+    pass
+
+
+class Open(AlfworldFamily):
+    constructor_only_checks = True
+
+
+class Needy(AlfworldFamily):
+    def __init__(self, *, rooms, **keys):
+        super().__init__(**keys)
+"""
+
+
+@pytest.fixture
+def outside(tmp_path_factory, monkeypatch) -> None:
+    """A module of environments that is allowed and is none of the project."""
+    place = tmp_path_factory.mktemp("outside")
+    (place / "families_outside.py").write_text(OUTSIDE)
+    monkeypatch.syspath_prepend(place)
+    monkeypatch.delitem(sys.modules, "families_outside", raising=False)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "families_outside")
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize("command", ["check", "write"])
+def test_a_value_that_an_environment_from_outside_refuses_is_told_before_any_work(project, command, capsys):
+    """Where its class says that its constructor only checks. Otherwise one hears that no value was checked."""
+    before = (project / "params.yaml").read_text()
+    wrong = ["scale=smoke", "env.receptacles=[7,2]"]
+    said = refused(project, capsys, "config", command, *wrong, "env._target_=families_outside.Open")
+    assert "env: receptacles: [7, 2] is not [least, most]" in said
+    assert (project / "params.yaml").read_text() == before
+    assert run(project, "config", command, "scale=smoke", "env._target_=families_outside.Open") == 0
+    assert "only the names of its arguments are checked" not in capsys.readouterr().err
+    assert run(project, "config", command, *wrong, "env._target_=families_outside.Silent") == 0
+    said = capsys.readouterr().err
+    assert (
+        "warning: env._target_ = 'families_outside.Silent': only the names of its arguments are checked"
+        in said
+    )
+
+
+@pytest.mark.usefixtures("outside")
+def test_an_argument_that_an_environment_from_outside_needs_is_missed(project, capsys):
+    said = refused(project, capsys, "config", "check", "scale=smoke", "env._target_=families_outside.Needy")
+    assert "env: Needy: missing a required" in said
+    assert "'rooms'" in said
+    given = "env._target_=families_outside.Needy", "+env.rooms=3"
+    assert run(project, "config", "check", "scale=smoke", *given) == 0
 
 
 def test_embedded_models_are_refused_where_nothing_can_be_taught_and_checkpoints_are_not(project, capsys):
