@@ -100,11 +100,11 @@ def measure(work: Workload, repeats: int = 2) -> dict[str, float]:
     return {name: count / min(run() for _ in range(repeats)) for name, (count, run) in measured.items()}
 
 
-def small_model(vocabulary: int = 1024) -> PreTrainedModel:
+def small_model() -> PreTrainedModel:
     """A random Qwen2 of about 0.7 million parameters, the size that the embedded demos train."""
     torch.manual_seed(0)
     config = Qwen2Config(
-        vocab_size=vocabulary,
+        vocab_size=1024,
         hidden_size=128,
         intermediate_size=352,
         num_hidden_layers=3,

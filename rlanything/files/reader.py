@@ -14,7 +14,6 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -74,11 +73,6 @@ def read_bytes(path: Path, most_mb: int = MOST_MB) -> bytes:
     """The content of a file, unpacked when its name ends in .gz. Raises `FileError`."""
     with opened(path, most_mb) as file:
         return b"".join(_chunks(file, path, most_mb))
-
-
-def unpacked(path: Path, data: bytes) -> bytes:
-    """The content that `data`, the bytes of `path`, stands for. Raises `FileError`."""
-    return b"".join(_chunks(BytesIO(data), path, MOST_MB))
 
 
 def read_text(path: Path, most_mb: int = MOST_MB) -> str:

@@ -45,11 +45,11 @@ def press_nth(place: str, *roles: str) -> Goal:
     return Goal(wants)
 
 
-def tick(names: str, *roles: str, apart: str = ", ") -> Goal:
+def tick(names: str, *roles: str) -> Goal:
     """Have exactly these elements checked or selected. names: a template of a list."""
 
     def wants(scene: Scene) -> list[str]:
-        wanted = scene.say(names).split(apart)
+        wanted = scene.say(names).split(", ")
         return [click(item) for item in scene.having(*roles) if (item.name in wanted) != is_on(item)]
 
     return Goal(wants)

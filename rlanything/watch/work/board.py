@@ -36,8 +36,8 @@ def shortened(text: Text, width: int) -> Text:
 class Board:
     """The state of a command at work. `take` gets what it prints, `rows` are the lines to show now."""
 
-    def __init__(self, root: Path, words: str, blocks: str = BLOCKS) -> None:
-        self._root, self._words, self._blocks = root, words, blocks
+    def __init__(self, root: Path, words: str) -> None:
+        self._root, self._words = root, words
         self._start = time.monotonic()
         self._last: dict[str, tuple[str, float]] = {}
 
@@ -72,7 +72,7 @@ class Board:
     def _seed(self, seed: Seed) -> str:
         """Everything about a seed that fits a line, the most important first."""
         panel = tables.panel_of([seed])
-        parts = [f"{one_line(seed.name)} {bar(seed.share, 10, self._blocks)}"]
+        parts = [f"{one_line(seed.name)} {bar(seed.share, 10, BLOCKS)}"]
         parts.append(f"{tables.iteration(seed)} {tables.now(seed)}")
         if seed.state == seeds.RUNNING:
             parts.append(f"{time_left(seed.left())} left")
