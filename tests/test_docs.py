@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from copied_project import copy_project, python
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -38,28 +37,12 @@ def trained(tmp_path_factory) -> Path:
 
 def after_commands(root: Path, more: list[str]) -> Path:
     """A copy of the project in which the example's commands were run; `more`: overrides of the training."""
-    for name in ("envs", "experiments", "rlanything"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "dvc.yaml", "params.yaml"):
-        shutil.copy(ROOT / name, root)
+    copy_project(root)
     for line in COMMANDS:
         program, *words = line.split()
         command = {"rlanything": ["-m", "rlanything"], "python": []}[program]
-        run(root, *command, *words, *(more if words[0] == "train" else []))
+        python(root, *command, *words, *(more if words[0] == "train" else []))
     return root
-
-
-def run(root: Path, *words: str) -> None:
-    """Python with the sources of `root`."""
-    result = subprocess.run(
-        [sys.executable, *words],
-        cwd=root,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def metrics(root: Path) -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from copied_project import copy_project, python
 
 from rlanything.core.protocols import Environment, Teacher
 from rlanything.core.types import InvalidProposal
@@ -121,10 +118,7 @@ def test_the_files_of_the_page_train(tmp_path):
     made, own, root = architecture("qwen2"), tmp_path / "own", tmp_path / "project"
     tokenizer = made.tokenizer([r"What is 1 + 2? The sum is \boxed{3}, the verdict \boxed{-1}"] * 40)
     checkpoint.save(made.fresh(tokenizer, 0), tokenizer, own)
-    for name in ("envs", "experiments", "rlanything"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "dvc.yaml", "params.yaml"):
-        shutil.copy(ROOT / name, root)
+    copy_project(root)
     questions(tmp_path / "questions")
     (root / "envs" / "questions.py").write_text(CODE)
     (root / "experiments/env/questions.yaml").write_text(
@@ -133,7 +127,7 @@ def test_the_files_of_the_page_train(tmp_path):
     (root / "experiments/setting/questions-local.yaml").write_text(SETTING)
     for line in COMMANDS.splitlines():
         words = shlex.split(line, comments=True)[1:]
-        run(root, *(word.replace(CHECKPOINT, str(own)) for word in words), *FEW)
+        python(root, "-m", "rlanything", *(word.replace(CHECKPOINT, str(own)) for word in words), *FEW)
     (metrics,) = root.glob(".rla/trial-*/runs/policy/seed-0/metrics.jsonl")
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     assert [row["iteration"] for row in rows] == [0, 1]
@@ -142,17 +136,4 @@ def test_the_files_of_the_page_train(tmp_path):
     trial = metrics.parents[3]
     (seed,) = json.loads((trial / "evaluation" / "policy.json").read_text())["seeds"].values()
     assert list(seed["labels"]) == ["strong"]
-    run(root, "--workspace", trial.name, "rollouts", "show", "policy")
-
-
-def run(root: Path, *words: str) -> None:
-    """A command of the project at `root`, with its sources."""
-    result = subprocess.run(
-        [sys.executable, "-m", "rlanything", *words],
-        cwd=root,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    python(root, "-m", "rlanything", "--workspace", trial.name, "rollouts", "show", "policy")
