@@ -164,7 +164,7 @@ def histories(draw, max_events=8):
     return start, events
 
 
-def kitchen(slot, thing, place, copies=1, level="easy"):
+def kitchen(slot, thing, place, copies=1):
     """A household task, told as the families of this project tell theirs."""
     payload = {
         "task_type": "put",
@@ -172,7 +172,7 @@ def kitchen(slot, thing, place, copies=1, level="easy"):
         "goal": {"object": thing, "receptacle": place},
         "knobs": {"copies": copies, "hidden": slot % 3 == 0},
     }
-    metadata = {"level": level, "seed": 1000 + slot}
+    metadata = {"level": "easy", "seed": 1000 + slot}
     return Task("kitchen", f"put {'two' if copies > 1 else 'a'} {thing} in the {place}", payload, metadata)
 
 

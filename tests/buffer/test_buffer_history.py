@@ -92,10 +92,10 @@ def test_what_a_run_without_rollouts_did_not_keep_is_not_called_checked(here, ca
     )
 
 
-def write_provenance(here, arm="full", **train):
+def write_provenance(here, **train):
     (here / "provenance").mkdir(exist_ok=True)
-    record = {"arm": arm, "config": {"train": train}, "seeds": {"0": {}, "1": {}}}
-    (here / "provenance" / f"{arm}.json").write_text(json.dumps(record))
+    record = {"arm": "full", "config": {"train": train}, "seeds": {"0": {}, "1": {}}}
+    (here / "provenance" / "full.json").write_text(json.dumps(record))
 
 
 def test_only_a_record_says_that_rollouts_were_not_kept(here, capsys):

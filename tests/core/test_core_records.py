@@ -23,8 +23,8 @@ def through_json(value):
     return json.loads(json.dumps(value))
 
 
-def episode(*prompts, response=(7, 2)):
-    steps = [Step(p, response, (-0.25,) * len(response), (), "go", True, "you went") for p in prompts]
+def episode(*prompts):
+    steps = [Step(p, (7, 2), (-0.25, -0.25), (), "go", True, "you went") for p in prompts]
     return Trajectory("id", 3, 1, 99, "start", tuple(steps), -1, Status.TRUNCATED)
 
 

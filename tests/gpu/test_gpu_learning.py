@@ -26,11 +26,11 @@ CASES: dict[str, LearnConfig] = {
 }
 
 
-def on_gpu(stage: Stage, iterations: int = 2, **more: object) -> Stage:
+def on_gpu(stage: Stage, **more: object) -> Stage:
     for reference in stage.module._references.values():
         if reference is not None:
             reference.cuda()
-    return stage.fit(iterations, accelerator="cuda", **more)
+    return stage.fit(2, accelerator="cuda", **more)
 
 
 def cpu(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

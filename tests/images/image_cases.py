@@ -12,8 +12,8 @@ def chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def header(width: int, height: int, *, depth: int = 8, colour: int = 2, rest: bytes = b"\0\0\0") -> bytes:
-    return chunk(b"IHDR", struct.pack(">II", width, height) + bytes([depth, colour]) + rest)
+def header(width: int, height: int, *, depth: int = 8, colour: int = 2) -> bytes:
+    return chunk(b"IHDR", struct.pack(">II", width, height) + bytes([depth, colour, 0, 0, 0]))
 
 
 def png(width: int = 4, height: int = 3, shade: int = 0) -> bytes:

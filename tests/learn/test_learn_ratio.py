@@ -30,12 +30,12 @@ def log_ratios(model, rows: list[Row]) -> torch.Tensor:
     return current - torch.tensor([x for row in rows for x in row.old])
 
 
-def episodes(engine: NativeEngine, choices: bool, count: int = 6, turns: int = 3) -> list[Row]:
+def episodes(engine: NativeEngine, choices: bool) -> list[Row]:
     """Rows of episodes sampled side by side in sessions, as rollouts are."""
     rng = random.Random(0)
-    prompts = [words(rng, 3, 8) for _ in range(count)]
+    prompts = [words(rng, 3, 8) for _ in range(6)]
     steps: list[list] = [[] for _ in prompts]
-    for turn in range(turns):
+    for turn in range(3):
         offered = [offer(rng) if choices else () for _ in prompts]
         asked = [
             Request(p, 100 * turn + k, 8, 0.8, choices=c, session=f"s{k}")

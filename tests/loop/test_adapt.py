@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import strategies as st
 from scripted import Family, chat_model, prompts, read, task
 
 from rlanything.buffer import Event, TaskBuffer
@@ -27,8 +26,6 @@ from rlanything.loop.group import Group
 from rlanything.rewards.step_votes.critic import critic_input, failed_rollout, marked_steps, summarise
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
-SHARE = st.integers(0, 16).map(lambda k: k / 16)
-RULES = ["strict", "inclusive", "paired"]
 
 
 def rule(acceptance: str = "strict", **changed: object) -> AdaptationConfig:

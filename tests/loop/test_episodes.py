@@ -21,14 +21,14 @@ from rlanything.loop.episodes import OTHERWISE, SHARED, LocalHost, Move, Played
 TASK = task(1, steps=4)
 
 
-def moves(host, actions, of=TASK, seed=7):
+def moves(host, actions, of=TASK):
     """The answers to an episode's moves, one after the other, and its last move."""
-    move = Move("e", of, seed, (), "", 5.0)
+    move = Move("e", of, 7, (), "", 5.0)
     answers = host.play([move])
     for number in range(1, len(actions) + 1):
         if answers[-1].status is not None:
             break
-        move = Move("e", of, seed, tuple(actions[:number]), answers[-1].observation.text, 5.0)
+        move = Move("e", of, 7, tuple(actions[:number]), answers[-1].observation.text, 5.0)
         answers += host.play([move])
     return answers, move
 

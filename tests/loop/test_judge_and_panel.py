@@ -38,10 +38,8 @@ def judge(*verdicts: str, max_context: int = 10_000, m: int = 3) -> Judge:
     return Judge(chat_model(voting(verdicts), max_context), prompts(), JudgeConfig(m=m, max_tokens=8))
 
 
-def episode(
-    *actions: str, outcome: int = 1, name: str = "t", rollout: int = 0, seen: str = "seen"
-) -> Trajectory:
-    steps = tuple(Step((1,), (2,), (-0.1,), ((),), a, True, f"{seen} {k}") for k, a in enumerate(actions))
+def episode(*actions: str, outcome: int = 1, name: str = "t", rollout: int = 0) -> Trajectory:
+    steps = tuple(Step((1,), (2,), (-0.1,), ((),), a, True, f"seen {k}") for k, a in enumerate(actions))
     return Trajectory(name, 0, rollout, 0, "first", steps, outcome, Status.OK)
 
 

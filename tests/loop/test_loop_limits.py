@@ -29,8 +29,8 @@ def special(chat: Chat, ids) -> list[int]:
     return [i for i in ids if i in chat._tokenizer.all_special_ids]
 
 
-def adapter(script, max_context: int, critic: str = "extractive") -> Adapter:
-    config = AdaptationConfig(max_tokens=16, critic=critic, attempts=1)
+def adapter(script, max_context: int) -> Adapter:
+    config = AdaptationConfig(max_tokens=16, critic="extractive", attempts=1)
     return Adapter(Family(), chat_model(script, max_context), prompts(), config)
 
 

@@ -108,11 +108,6 @@ def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any
     }
 
 
-def _tries(number: int) -> list[int]:
-    """The solver's tries of an accepted task: one in nine is not solved, one in twenty could not be tried."""
-    return [0, 0, int(number % 9 != 0)] if number % 20 else []
-
-
 def metrics(arm: str, seed: int, iterations: int = 24) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl of a run that goes well."""
     rng = np.random.default_rng([len(arm), seed, 5])

@@ -6,7 +6,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from rlanything.buffer import Event, TaskBuffer, append_events, write_snapshot
+from rlanything.buffer import TaskBuffer, append_events, write_snapshot
 from rlanything.config import Config, parse
 from rlanything.core.types import Task
 from rlanything.files.records import write_json
@@ -20,10 +20,10 @@ def buffer(count: int = 3) -> TaskBuffer:
     return TaskBuffer.start([Task("game", f"do thing {k}", {"k": k}) for k in range(count)])
 
 
-def write_iteration(folder: Path, iteration: int, events: tuple[Event, ...] = ()) -> None:
+def write_iteration(folder: Path, iteration: int) -> None:
     """What a run writes for one iteration."""
     write_json(folder / "metrics.json", {"iteration": iteration, "accuracy": iteration / 10})
-    append_events(folder / "events.jsonl", events)
+    append_events(folder / "events.jsonl", ())
     write_snapshot(buffer(), folder / "buffer.jsonl")
     (folder / "rollouts.jsonl.gz").write_bytes(b"rollouts %d" % iteration)
     (folder / STATE).write_bytes(b"state %d" % iteration)

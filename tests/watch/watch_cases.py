@@ -21,12 +21,12 @@ def row(iteration: int, /, **values: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def lap(iteration: int, seconds: float = 2.0) -> dict[str, Any]:
+def lap(iteration: int) -> dict[str, Any]:
     phases = {
         name: {"seconds": 0.5, "cpu_seconds": 0.4}
         for name in ("rollout", "rollout/generate", "judge", "judge/generate")
     }
-    return {"iteration": iteration, "seconds": seconds, "cpu_seconds": 1.0, "phases": phases, "tokens": 900}
+    return {"iteration": iteration, "seconds": 2.0, "cpu_seconds": 1.0, "phases": phases, "tokens": 900}
 
 
 def arm(

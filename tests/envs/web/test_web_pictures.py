@@ -92,13 +92,13 @@ def test_pages_of_all_kinds_show_the_same_bytes_in_two_browsers(seeing):
         other.close()
 
 
-def box(picture: Image, left: int = 0) -> tuple[int, int, int, int]:
+def box(picture: Image) -> tuple[int, int, int, int]:
     """Where something is drawn on the white of a task, below its instruction: left, upper, right, lower."""
-    area = pixels(picture).crop((left, QUERY, 160, 210))
+    area = pixels(picture).crop((0, QUERY, 160, 210))
     white = area.copy()
     white.paste("white", (0, 0, *area.size))
     x, y, right, lower = ImageChops.difference(area, white).getbbox()
-    return x + left, y + QUERY, right + left, lower + QUERY
+    return x, y + QUERY, right, lower + QUERY
 
 
 def test_a_click_in_the_middle_of_a_box_of_the_picture_hits_it(seeing):

@@ -30,11 +30,11 @@ def composed(*overrides: str) -> Config:
     return parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
 
 
-def held(*overrides: str, arm: str = "full") -> int | None:
+def held(*overrides: str) -> int | None:
     """Rows of the judge in a training."""
     config = composed(*overrides)
-    sizes, width = model_sizes(config, ROOT), width_of(config, "reward", learning(config, arm))
-    part = parts_of_training(config, arm, sizes)["reward"]
+    sizes, width = model_sizes(config, ROOT), width_of(config, "reward", learning(config, "full"))
+    part = parts_of_training(config, "full", sizes)["reward"]
     return rows_held(config, JUDGED, token_bytes(config, sizes["reward"], width), part)
 
 

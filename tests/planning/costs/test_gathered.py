@@ -81,13 +81,13 @@ def test_of_a_tower_what_is_in_none_of_its_layers_stays_whole(mesh, tmp_path, na
     assert size.outside == pytest.approx(root_of(model), rel=0.01)
 
 
-def gathered(*overrides: str, arm: str = "full", count: int = 8) -> float:
+def gathered(*overrides: str) -> float:
     """The bytes that dividing adds to what the policy needs to learn."""
     most = {}
     for strategy in ("auto", "fsdp"):
         more = [word for word in overrides if strategy == "fsdp" or "lora" in word]
         config = configuration(f"train.strategy={strategy}", *more)
-        found = memory(config, arm, model_sizes(config, ROOT), planned(arm=arm).work, count)
+        found = memory(config, "full", model_sizes(config, ROOT), planned().work, 8)
         (most[strategy],) = (p for p in found.passing if p.model == "policy" and "activations" in p.name)
     return most["fsdp"].bytes - most["auto"].bytes
 

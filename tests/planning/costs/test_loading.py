@@ -19,9 +19,9 @@ NODES = ("train.nodes=8", "train.devices=8")
 DIVIDED = (*NODES, "train.strategy=fsdp")
 
 
-def of(*overrides: str, arm: str = "full", count: int = 64) -> Loading:
+def of(*overrides: str, arm: str = "full") -> Loading:
     config = configuration(*overrides)
-    return loading(config, arm, model_sizes(config, ROOT), count)
+    return loading(config, arm, model_sizes(config, ROOT), 64)
 
 
 def test_models_that_wait_to_be_divided_are_whole_in_every_process_of_a_node():
