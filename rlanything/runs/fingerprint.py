@@ -29,6 +29,8 @@ FINAL = (
 SERVERS = "VllmServers"
 SERVED = ("addresses", "folder", "start_s", "request_s", "restarts")
 """A class of engine, and those of its arguments that say where and how long its servers run. They change no result."""
+ENDING = {"VllmEngine": ("tolerance",), SERVERS: ("tolerance",)}
+"""Classes of engine, and those of their arguments that can only end a run. A class of others may use a name otherwise."""
 TRAIN = "rlanything.stages.train"
 """The module of the stage that makes a run."""
 
@@ -70,18 +72,25 @@ def run_config(config: Config, arm: str) -> dict[str, Any]:
     """The part of the configuration that decides the results of the arm's run.
 
     Left out: other arms, workers, how long processes wait, the executor, loggers, sections that only other stages read,
-    how an endpoint is asked, and where the servers of an engine are."""
+    how an endpoint is asked, where the servers of an engine are, and thresholds that can only end the run: one that
+    they ended goes on with others."""
     relevant = config.model_dump(
         mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks", "endpoints", "executor"}
     )
     relevant |= _endpoints(config, arm)
     for name in ("workers", "timeout_s", "loggers"):
         relevant["train"].pop(name)
-    if relevant["engine"][TARGET].endswith(f".{SERVERS}"):
-        relevant["engine"] = {key: x for key, x in relevant["engine"].items() if key not in SERVED}
+    relevant["judge"].pop("max_invalid")
+    left_out = _left_out(relevant["engine"][TARGET].rpartition(".")[2])
+    relevant["engine"] = {key: x for key, x in relevant["engine"].items() if key not in left_out}
     for name in FINAL:
         relevant["evaluate"].pop(name)
     return {**relevant, "panels": config.tasks.measures, "arms": {arm: config.arm(arm).model_dump()}}
+
+
+def _left_out(engine: str) -> tuple[str, ...]:
+    """The arguments of a class of engine that change no result."""
+    return (*ENDING.get(engine, ()), *(SERVED if engine == SERVERS else ()))
 
 
 def _endpoints(config: Config, arm: str) -> dict[str, Any]:

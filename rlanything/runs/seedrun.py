@@ -177,7 +177,7 @@ class SeedRun:
             raise ConfigError(
                 f"iteration {self.state.iteration}: {share:.0%} of the reward model's replies hold no "
                 f"{replies.content} (more than judge.max_invalid = {most:.0%}). What is published stays. "
-                f"Check {replies.settings}."
+                f"Check {replies.settings}; with a higher judge.max_invalid the same command goes on from there."
             )
 
     def _publish(self, save_checkpoint: Callable[[Path], None]) -> Mapping[str, float]:

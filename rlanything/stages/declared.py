@@ -2,8 +2,9 @@
 
 A stage depends on the data, the parameters and the code that decide its results, and on nothing else. So `dvc repro`
 only runs the stages that a change affects: a new `signals.lambda` retrains the arms with votes, but not `outcome`; a
-new `adaptation.*` retrains `full` only. `train.workers` changes no result, so it is not a dependency. Code is not
-declared: it is found from the imports of `module`.
+new `adaptation.*` retrains `full` only. `train.workers` changes no result, so it is not a dependency. `engine` and
+`judge` are whole sections, with the thresholds in them that are no part of a run's name. Code is not declared: it is
+found from the imports of `module`.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ import pytest
 from golden_processes import TRAIN, in_child, several, with_params
 from rank_cases import two_ranks
 
+from rlanything.core.errors import ConfigError
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
 from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
@@ -149,6 +150,16 @@ def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(ro
         with golden.killed_in(iteration):
             golden.run(root, ARM)
     golden.check(ARM, golden.run(root, ARM))
+
+
+def test_a_run_that_a_threshold_ended_goes_on_with_a_higher_one_to_the_same_bytes(root, shared_root, capsys):
+    with pytest.raises(ConfigError, match=r"iteration 1: 1% .*judge\.max_invalid = 1%"):
+        golden.run(root, ARM, judge__max_invalid=0.008)
+    golden.run(root, ARM)
+    assert "resuming after iteration 0" in capsys.readouterr().err
+    if not Layout(shared_root).run(ARM, 0).is_dir():
+        golden.run(shared_root, ARM)
+    have_the_same_bytes(*(Layout(place).run(ARM, 0) for place in (root, shared_root)))
 
 
 @pytest.mark.long

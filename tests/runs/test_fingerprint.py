@@ -72,10 +72,25 @@ def test_a_parameter_changes_the_name(root, override):
         "evaluate.repeats=7",
         "evaluate.votes=7",
         "evaluate.reward_rollouts=7",
+        "judge.max_invalid=0.95",
     ],
 )
 def test_what_does_not_enter_the_run_changes_no_name(root, override):
     assert key(root, override) == key(root)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm_servers"])
+def test_how_far_log_probs_may_lie_apart_changes_no_name(root, engine):
+    own = (f"engine={engine}", "model=local", "path=models/policy")
+    assert key(root, *own, "engine.tolerance=0.5") == key(root, *own)
+
+
+def test_an_argument_of_that_name_of_an_engine_of_others_changes_the_name(root):
+    theirs = {"_target_": "theirs.Engine"}
+    loose, strict = (
+        config().model_copy(update={"engine": {**theirs, "tolerance": number}}) for number in (0.5, 0.1)
+    )
+    assert fingerprint.run_config(loose, "full") != fingerprint.run_config(strict, "full")
 
 
 @pytest.mark.parametrize(
