@@ -256,3 +256,12 @@ class LateStart(Protocol):
     def ensure_started(self) -> None:
         """Take over the weights of the last `sync` now, unless it has them. Afterwards `generate` reads no module."""
         ...
+
+
+@runtime_checkable
+class Renames(Protocol):
+    """An engine with a copy of the weights, which stays where nothing of them is trained."""
+
+    def rename(self, version: int) -> None:
+        """Call the weights `version`. They are those of the last `sync`; caches stay."""
+        ...

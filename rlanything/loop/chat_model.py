@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlanything.core.errors import MachineError
 from rlanything.core.images.messages import Message, Part
-from rlanything.core.protocols import Engine, LateStart
+from rlanything.core.protocols import Engine, LateStart, Renames
 from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
@@ -76,9 +76,15 @@ class ChatModel:
         """Prompt ids of the next turn. They begin with exactly `prompt + response`."""
         return tuple(self.chat.extend(prompt, response, message))
 
-    def sync(self, version: int) -> None:
-        """Sample from the current weights from now on, and call them `version`."""
-        self.engine.sync(version)
+    def sync(self, version: int, *, trained: bool = True) -> None:
+        """Sample from the current weights from now on, and call them `version`.
+
+        trained: whether they may be others than before. Otherwise an engine with a copy of them keeps it.
+        """
+        if not trained and isinstance(self.engine, Renames):
+            self.engine.rename(version)
+        else:
+            self.engine.sync(version)
         self.version = version
 
     def ensure_started(self) -> None:

@@ -130,10 +130,10 @@ class SeedRun:
         self.timer.lap()
         self.timer.begin(self.state.iteration)
         agree(self._place())
-        for model in (self.parts.policy, self.parts.reward):
+        for model, trained in ((self.parts.policy, True), (self.parts.reward, self.parts.arm.train_reward)):
             with phase("weights"):
                 if model is not None:
-                    model.chat.sync(self.state.iteration)
+                    model.chat.sync(self.state.iteration, trained=trained)
         iteration, updates = self.state.iteration, self.config.learn.updates
         panels = self.parts.curve.measure(iteration)
         place = {"iteration": iteration, "tokens_before": self.state.tokens}

@@ -57,6 +57,23 @@ def test_a_missing_tied_head_is_noticed(engine, model, monkeypatch):
     assert cases.worst_error(model, REQUESTS, completions) < cases.TOLERANCE["vllm"]
 
 
+def test_weights_that_nothing_trains_are_taken_over_once(engine, model, monkeypatch):
+    loaded, load = [], instance.Instance.load
+    monkeypatch.setattr(
+        instance.Instance, "load", lambda self, weights: (loaded.append(self), load(self, weights))
+    )
+    engine.rename(1)
+    first = engine.generate(REQUESTS)
+    engine.rename(2)
+    second = engine.generate(REQUESTS)
+    assert ({c.version for c in first}, {c.version for c in second}) == ({1}, {2})
+    assert cases.ids(first) == cases.ids(second)
+    assert cases.worst_error(model, REQUESTS, second) < cases.TOLERANCE["vllm"]
+    assert len(loaded) == 1
+    engine.sync(3)
+    assert len(loaded) == 2
+
+
 def test_a_second_update_that_changes_nothing_is_noticed(engine, model, monkeypatch):
     engine.generate(REQUESTS)
     learn(model)

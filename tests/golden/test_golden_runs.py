@@ -22,6 +22,7 @@ from rank_cases import two_ranks
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
+from rlanything.engines.native import NativeEngine
 from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
 from rlanything.repro import replay_report
@@ -52,6 +53,26 @@ def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
     if reward_from and not Layout(shared_root).run(reward_from, 0).is_dir():
         golden.run(shared_root, reward_from)
     golden.check(arm, golden.run(shared_root, arm))
+
+
+@pytest.mark.parametrize(("arm", "kept"), [("policy", [0, 1, 2, 3]), ("policy_reward", [])])
+def test_an_engine_keeps_the_weights_of_a_reward_model_that_does_not_train(root, monkeypatch, arm, kept):
+    """Its copy is made when it begins, so also after a resume: here before the first and the third iteration."""
+    engines: dict[int, NativeEngine] = {}
+    renamed: list[int] = []
+
+    def rename(engine: NativeEngine, version: int) -> None:
+        engines[id(engine)] = engine
+        renamed.append(version)
+        engine._version = version
+
+    monkeypatch.setattr(NativeEngine, "rename", rename, raising=False)
+    with golden.killed_in(2):
+        golden.run(root, arm)
+    assert renamed == kept[:3]
+    golden.check(arm, golden.run(root, arm))
+    assert renamed == kept[:3] + kept[2:]
+    assert len(engines) == 2 * bool(kept)
 
 
 def test_a_run_of_a_version_that_counted_votes_on_proposals_in_mean_vote_can_be_replayed(root):

@@ -142,6 +142,10 @@ class CopyingEngine(ABC, Generic[S]):
         if self._instance is not None:
             self._load(self._instance)
 
+    def rename(self, version: int) -> None:
+        """See `Renames`. Nothing is sent: vLLM takes the weights over when it starts."""
+        self._version = version
+
     def ensure_started(self) -> None:
         """See `LateStart`. Raises as `generate` does when vLLM starts, and `ValueError` when the engine is closed."""
         self._check_open()

@@ -71,6 +71,18 @@ def test_given_servers_get_the_whole_state_at_every_update(opened, model, folder
         assert not list(tmp_path.glob("rlanything-vllm-*"))
 
 
+def test_weights_that_nothing_trains_are_given_once_under_every_version(opened, model, folder):
+    with listening(folder) as (address, fake):
+        engine = opened(model, addresses=[address])
+        engine.rename(4)
+        assert {c.version for c in engine.generate(REQUESTS)} == {4}
+        engine.rename(5)
+        assert {c.version for c in engine.generate(REQUESTS)} == {5}
+        assert (len(fake.loaded), len(set(fake.salts))) == (1, 1)
+        engine.sync(6)
+        assert len(fake.loaded) == 2
+
+
 def test_weights_that_are_being_loaded_have_no_name_that_is_asked_for(opened, model, folder):
     with listening(folder) as (address, fake):
         engine = opened(model, addresses=[address])
