@@ -16,12 +16,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from rlanything.core.errors import MachineError
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.unittests import Examiner
 from rlanything.loop.episodes import Host, LocalHost
+
+if TYPE_CHECKING:
+    from torch.distributed import Store
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -36,8 +40,12 @@ LATE = (
     "another process of this run did not come within train.timeout_s: it is slow, or it hangs. What is finished is "
     "kept: the same command goes on from there, with a larger train.timeout_s too"
 )
-_TIMED_OUT = re.compile(r"[Tt]imed out waiting|collective operation timeout")
-"""The words of gloo and of NCCL."""
+SAME_FOLDER = (
+    "All of them must see the same project folder with the same configuration; several nodes need a file system that "
+    "they share. What is finished is kept: start all of them again"
+)
+_TIMED_OUT = re.compile(r"[Tt]imed out waiting|collective operation timeout|wait timeout after")
+"""The words of gloo, of NCCL and of PyTorch's store."""
 
 
 @contextmanager
@@ -51,9 +59,14 @@ def together() -> Iterator[None]:
         from torch.distributed import DistError
 
         if isinstance(error, DistError) or "gloo" in str(error):
-            why = LATE if _TIMED_OUT.search(str(error)) else LOST
-            raise MachineError(f"{why} ({str(error).partition('. ')[0]})") from None
+            raise _apart(error) from None
         raise
+
+
+def _apart(error: RuntimeError) -> MachineError:
+    """What an error says of the other processes."""
+    why = LATE if _TIMED_OUT.search(str(error)) else LOST
+    return MachineError(f"{why} ({str(error).partition('. ')[0]})")
 
 
 def divided() -> bool:
@@ -110,6 +123,33 @@ def from_first(value: Result) -> Result:
     return values[0]
 
 
+def announced(name: str, value: int | None, timeout_s: float) -> int:
+    """The number of the first process, in every process that torchrun started. They need not be connected.
+
+    name: of the number, which is told once. value: None in the other processes. timeout_s: how long those wait for it.
+    Raises `MachineError` when it does not come, or when another process has ended.
+    """
+    from torch.distributed import DistError
+
+    try:
+        store = _store(timeout_s)
+        if value is None:
+            return int(store.get(name))
+        store.set(name, str(value))
+        return value
+    except DistError as error:
+        raise _apart(error) from None
+
+
+@cache
+def _store(timeout_s: float) -> Store:
+    """What the processes are connected by. Without torchrun's own one the first process has it, as long as it runs."""
+    from torch.distributed import rendezvous
+
+    store, _, _ = next(iter(rendezvous("env://", timeout=timedelta(seconds=timeout_s))))
+    return cast("Store", store)
+
+
 def agree(place: Mapping[str, object]) -> None:
     """Raise `MachineError`, in all processes of the run, unless all of them are at the same place.
 
@@ -127,9 +167,8 @@ def agree(place: Mapping[str, object]) -> None:
             names = [name for name in other if other[name] != places[0].get(name)]
             own, theirs = (", ".join(f"{n} = {p.get(n)}" for n in names) for p in (places[0], other))
             raise MachineError(
-                f"the processes of this run are not at the same place: rank {rank} has {theirs}; rank 0 has {own}. All "
-                "of them must see the same project folder with the same configuration; several nodes need a file "
-                "system that they share. What is finished is kept: start all of them again"
+                f"the processes of this run are not at the same place: rank {rank} has {theirs}; rank 0 has {own}. "
+                f"{SAME_FOLDER}"
             )
 
 

@@ -13,7 +13,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.config import Config
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.splits import TRAIN
 from rlanything.core.timing import phase
@@ -30,7 +30,7 @@ from rlanything.loop.critic import CRITICS
 from rlanything.loop.iteration import IterationResult
 from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
-from rlanything.loop.share import agree, together
+from rlanything.loop.share import SAME_FOLDER, agree, announced, together
 from rlanything.runs import build, timings, trackers
 from rlanything.runs.executors.ahead import PHASE as AHEAD
 from rlanything.runs.executors.ahead import Ahead
@@ -85,15 +85,34 @@ class SeedRun:
             if first_process():
                 self._train()
             else:
-                self._fit(len(self.folder.usable(self.say)))
+                self._fit(self._found())
 
     def _train(self) -> None:
         """Train, and write all files of the run."""
         with self.folder.lock():
             done = self.folder.recover(self.say)
+            if self.config.train.processes > 1:
+                announced(self._name, done, self.config.train.timeout_s)
             write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # later ones are differences to it
             self._fit(done)
             self.folder.export(self.start, self._finish)
+
+    def _found(self) -> int:
+        """How many intact iterations the first process has found, which alone reads the last checkpoint to check it.
+
+        Raises `MachineError` when this process does not see that checkpoint."""
+        done = announced(self._name, None, self.config.train.timeout_s)
+        if done and not (checkpoint := self.folder.state_file(done - 1)).is_file():
+            raise MachineError(
+                f"{checkpoint}: the processes of this run are not at the same place: rank 0 goes on from it, and here "
+                f"it is not. {SAME_FOLDER}"
+            )
+        return done
+
+    @property
+    def _name(self) -> str:
+        """The run's key, arm and seed."""
+        return "/".join(self.run_id.live.parts[-3:])
 
     def _fit(self, done: int) -> None:
         """Train the iterations after the first `done`."""
@@ -153,8 +172,7 @@ class SeedRun:
 
     def _place(self) -> dict[str, object]:
         """Which run this is and where it stands, which all processes must agree on."""
-        run = "/".join(self.run_id.live.parts[-3:])  # its key, arm and seed
-        return {"run": run, "iteration": self.state.iteration, "buffer": self.state.buffer.digest[:16]}
+        return {"run": self._name, "iteration": self.state.iteration, "buffer": self.state.buffer.digest[:16]}
 
     def _judged(self) -> IterationResult:
         """What the iteration collected. With `train.staleness` 1 the batch of the next one is begun meanwhile."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import socket
 import time
 from datetime import timedelta
 from itertools import count
@@ -21,7 +23,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.types import Direction, Status
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.rollout import Assignment, Sampling
-from rlanything.loop.share import agree, shared, together
+from rlanything.loop.share import agree, announced, shared, together
 from rlanything.rewards.step_votes.judge import Judge
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
@@ -165,3 +167,30 @@ def test_processes_that_are_not_at_the_same_place_end_and_say_which_one_differs(
 
 def test_one_process_agrees_with_itself():
     agree({"iteration": 1})
+
+
+def unconnected(rank: int, port: int, folder: Path, silent: bool) -> None:
+    """One of two processes that nothing has connected. silent: the first one tells nothing."""
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    said = []
+    for name in ("one", "two"):
+        try:
+            said.append(
+                str(announced(name, None if rank or silent else len(said) + 7, 1.0 if silent else 60.0))
+            )
+        except MachineError as error:
+            said.append(str(error))
+    (folder / f"{rank}").write_text("\n".join(said))
+    while not (folder / "1").exists():  # the first process holds what connects them
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_number_is_told_before_the_processes_are_connected_or_missed_in_time(tmp_path, silent):
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    start_processes(unconnected, (port, tmp_path, silent), nprocs=2, start_method="fork")
+    for rank in range(2):
+        said = (tmp_path / f"{rank}").read_text().splitlines()
+        assert all("train.timeout_s" in text for text in said) if silent else said == ["7", "8"]

@@ -21,7 +21,7 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from rlanything.core.errors import MachineError
 from rlanything.loop import share
-from rlanything.runs.folder import RunFolder
+from rlanything.runs.folder import STATE, RunFolder
 from rlanything.runs.layout import Layout
 
 ARM = "full"
@@ -111,19 +111,47 @@ def test_a_killed_process_ends_the_run_with_its_error_and_the_next_start_goes_on
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
-def blind(arm: str, killed_at: int | None) -> None:
-    """One of two processes. The first is killed before it publishes an iteration; the second one never finds any."""
+def dying(killed_at: int | None) -> Callable[..., None]:
+    """`RunFolder.publish` of a process that is killed before it publishes an iteration."""
     publish = RunFolder.publish
 
-    def dying(folder: RunFolder, iteration: int, write: Callable[[Path], None]) -> None:
+    def killed(folder: RunFolder, iteration: int, write: Callable[[Path], None]) -> None:
         if iteration == killed_at:
             os.kill(os.getpid(), signal.SIGKILL)
         publish(folder, iteration, write)
 
+    return killed
+
+
+def trusting(arm: str, killed_at: int | None) -> None:
+    """One of two processes, of which the second one checks no file."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunFolder, "publish", dying)
+        patch.setattr(RunFolder, "publish", dying(killed_at))
         if os.environ["RANK"] == "1":
-            patch.setattr(RunFolder, "usable", lambda *_: [])
+            patch.delattr(RunFolder, "usable")
+        train(arm)
+
+
+@pytest.mark.long
+@pytest.mark.integration
+def test_the_first_process_alone_finds_a_damaged_checkpoint_and_all_go_on_before_it(root):
+    with pytest.raises((ProcessExitedException, ProcessRaisedException)):
+        two_ranks(root, trusting, ARM, 2)
+    assert published(root) == 2
+    (last,) = root.glob(f".rla/live/*/full/seed-0/iterations/0001/{STATE}")
+    data = bytearray(last.read_bytes())
+    data[len(data) // 2] ^= 1
+    last.write_bytes(data)
+    two_ranks(root, trusting, ARM, None)
+    golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
+
+
+def blind(arm: str, killed_at: int | None) -> None:
+    """One of two processes. The first is killed before it publishes an iteration; the second one never finds any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "publish", dying(killed_at))
+        if os.environ["RANK"] == "1":
+            patch.setattr(RunFolder, "state_file", lambda *_: Path("nowhere"))
         with Path(f"said-{os.environ['RANK']}").open("w") as said, redirect_stderr(said):
             train(arm)
 
@@ -137,7 +165,9 @@ def test_processes_that_go_on_from_different_iterations_end_before_anything_is_m
     with pytest.raises((ProcessExitedException, ProcessRaisedException)):
         two_ranks(root, blind, ARM, None)
     said = "".join(path.read_text() for path in root.glob("said-*"))
-    assert re.search(r"rank 1 has iteration = 0.*; rank 0 has iteration = 1", said)
+    assert re.search(
+        r"nowhere: the processes of this run are not at the same place: rank 0 goes on from it", said
+    )
     assert published(root) == 1
 
 
