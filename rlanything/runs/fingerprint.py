@@ -30,7 +30,7 @@ SERVERS = "VllmServers"
 SERVED = ("addresses", "folder", "start_s", "request_s", "restarts")
 """A class of engine, and those of its arguments that say where and how long its servers run. They change no result."""
 ENDING = {"VllmEngine": ("tolerance",), SERVERS: ("tolerance",)}
-"""Classes of engine, and those of their arguments that can only end a run. A class of others may use a name otherwise."""
+"""Classes of engine, and those of their arguments that can only end a run. Classes of others may use them otherwise."""
 TRAIN = "rlanything.stages.train"
 """The module of the stage that makes a run."""
 
