@@ -81,3 +81,8 @@ class TrainConfig(Section):
     def processes(self) -> int:
         """How many processes share a run, on all nodes together."""
         return self.devices * self.nodes
+
+    @property
+    def seeds_at_once(self) -> int:
+        """How many seeds train side by side, all on the first device. Processes that share runs train one at a time."""
+        return 1 if self.processes > 1 else min(self.workers, self.seeds)

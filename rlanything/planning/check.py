@@ -245,7 +245,7 @@ def memory(config: Config, total: int | None = None) -> None:
     most = psutil.virtual_memory().total if total is None else total
     trained = ["policy", *(["reward"] if any(arm.train_reward for arm in config.arms.values()) else [])]
     learned = sum(name not in config.learn.lora for name in trained)  # LoRA's own weights are few
-    runs = min(config.train.workers, config.train.seeds)
+    runs = config.train.seeds_at_once
     needed = runs * FLOAT * sizes.parameters * (4 * learned + (3 - learned))
     if needed > most:
         raise ConfigError(

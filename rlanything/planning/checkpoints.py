@@ -139,7 +139,8 @@ def warnings(config: Config, root: Path) -> list[str]:
     if not roles(config):
         return _refused(config, root)
     found = [*_toy_values(config), *_unlike(config, root)]
-    return [*_refused(config, root), *lost_updates(config), *found, *([ADVICE] if found else [])]
+    told = [*lost_updates(config), *_on_one_device(config)]
+    return [*_refused(config, root), *told, *found, *([ADVICE] if found else [])]
 
 
 def _refused(config: Config, root: Path) -> list[str]:
@@ -228,6 +229,18 @@ def lost_updates(config: Config) -> list[str]:
         for name in ("policy", "reward")
         if name in _learning(config) and name not in learn.lora
         if config.precision(name) == NARROW and getattr(learn, name).lr < LOWEST_NARROW_LR
+    ]
+
+
+def _on_one_device(config: Config) -> list[str]:
+    """A warning where several seeds would train at once on an accelerator."""
+    train = config.train
+    if train.accelerator == "cpu" or train.seeds_at_once == 1:
+        return []
+    return [
+        f"train.workers = {train.workers}: on an accelerator {train.seeds_at_once} seeds train at once on its first "
+        "device, each with models and optimizers of its own; `rlanything plan` counts all of them, and train.workers=1 "
+        "trains one after the other"
     ]
 
 

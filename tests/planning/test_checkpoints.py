@@ -279,3 +279,15 @@ def test_updates_that_bfloat16_weights_round_away_are_warned_of():
     assert keys(narrow, "learn.policy.lora={rank: 8}", "learn.reward.lora={rank: 8}") == []
     assert keys(narrow, "learn.policy.lr=5e-5", "learn.reward.lr=5e-5") == []
     assert keys() == []
+
+
+def test_seeds_that_would_share_an_accelerator_are_warned_of():
+    def said(*words: str) -> list[str]:
+        found = checkpoints.warnings(configuration("scale=paper", *words), ROOT)
+        return [text for text in found if text.startswith("train.workers")]
+
+    shared = ("train.seeds=4", "train.workers=8", "train.devices=1", "train.nodes=1", "train.strategy=auto")
+    (only,) = said(*shared, "train.accelerator=auto")
+    assert only.startswith("train.workers = 8: on an accelerator 4 seeds train at once on its first device")
+    assert said(*shared, "train.accelerator=cpu") == said(*shared, "train.workers=1") == []
+    assert said(*shared, "train.devices=2") == [], "processes that share a run train one seed at a time"

@@ -163,8 +163,8 @@ def learning(config: Config, arm_name: str) -> tuple[str, ...]:
 
 
 def _rounds(config: Config, device: Device) -> int:
-    """How many rounds of seeds run one after another. On an accelerator each round has one seed."""
-    side_by_side = min(config.train.workers, config.train.seeds) if device.name == CPU else 1
+    """How many rounds of seeds run one after another. Seeds that share an accelerator take as long as in turn."""
+    side_by_side = config.train.seeds_at_once if device.name == CPU else 1
     return math.ceil(config.train.seeds / side_by_side)
 
 

@@ -51,20 +51,25 @@ class Memory:
     """Parts that are needed one after the other, so only the largest counts."""
     host: tuple[Part, ...] = ()
     """What each process has in the host's memory because of `train.offload`. No part of the peak."""
+    seeds: int = 1
+    """How many seeds train on the device at once. Each has all parts for itself."""
 
     @property
     def peak(self) -> float:
         """The most bytes at once."""
-        return self.always + max((part.bytes for part in self.passing), default=0.0)
+        return self.always + self.seeds * max((part.bytes for part in self.passing), default=0.0)
 
     @property
     def always(self) -> float:
         """The bytes of what is always there."""
-        return sum(part.bytes for part in self.lasting)
+        return self.seeds * sum(part.bytes for part in self.lasting)
 
 
 def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload, devices: int) -> Memory:
-    """The memory of a training of one seed on `devices` devices. `train.strategy` divides or copies the models."""
+    """The memory of a training on `devices` devices. `train.strategy` divides or copies the models.
+
+    One device has all seeds that train at once. Several are of one seed.
+    """
     arm, train = config.arm(arm_name), config.train
     learns = ["policy", *(["reward"] if arm.train_reward else [])]
     used = loaded(config, arm)
@@ -101,7 +106,7 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
         (served if config.engine[TARGET] == SERVERS else lasting if ahead else passing).append(part)
     lasting += [] if given(config) else _largest(served)
     lasting += _copies(config, _counted(config, sizes, used, shared), width)
-    return Memory(tuple(lasting), tuple(passing), tuple(host))
+    return Memory(tuple(lasting), tuple(passing), tuple(host), train.seeds_at_once if devices == 1 else 1)
 
 
 def _counted(

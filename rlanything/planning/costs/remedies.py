@@ -14,16 +14,17 @@ from rlanything.targets import TARGET
 
 SMALLEST_MICRO_BATCH = 512
 MOST_DEVICES = 1024
-BATCH, MICRO, AGAIN, HALF, SHARD = (
+WORKERS, BATCH, MICRO, AGAIN, HALF, SHARD = (
+    "train.workers",
     "engine.max_batch",
     "learn.micro_batch_tokens",
     "learn.gradient_checkpointing",
     "train.precision",
     "train.strategy",
 )
-CHANGES = (BATCH, MICRO, AGAIN, HALF, SHARD)
-"""The keys that may be changed, from cheap to costly: smaller batches, gradient checkpointing, bfloat16 weights, models
-divided among devices."""
+CHANGES = (WORKERS, BATCH, MICRO, AGAIN, HALF, SHARD)
+"""The keys that may be changed, from cheap to costly: one seed at a time, smaller batches, gradient checkpointing,
+bfloat16 weights, models divided among devices."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
     with the least memory.
     """
     start, needed = Setting(config, devices), _once_each(needed)
-    allowed = [key for key in CHANGES if key != SHARD or _divisible(config)]
+    barred = {WORKERS: config.train.seeds_at_once == 1, SHARD: not _divisible(config)}
+    allowed = [key for key in CHANGES if not barred.get(key, False)]
     found = [
         (setting.devices, count, _dearest(keys), needed(setting.config, setting.devices), setting)
         for count in range(1, len(allowed) + 1)
@@ -61,7 +63,7 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
 
 def staying(config: Config, devices: int, lasting: Bytes) -> float:
     """The bytes that are always on a device, whatever is changed. lasting: those of a setting."""
-    least = _narrow(Setting(config, devices))
+    least = _narrow(_train(Setting(config, devices), workers=1))
     while (smaller := _halved(least, BATCH)) is not None:
         least = smaller
     if _divisible(config):
@@ -101,6 +103,7 @@ def _values(setting: Setting) -> tuple[tuple[str, object], ...]:
     """
     config = setting.config
     return (
+        (WORKERS, config.train.workers),
         (BATCH, config.engine.get("max_batch")),
         (MICRO, config.learn.micro_batch_tokens),
         (AGAIN, config.learn.gradient_checkpointing),
@@ -117,6 +120,8 @@ def _dearest(keys: tuple[str, ...]) -> int:
 def _changed(start: Setting, keys: tuple[str, ...], needed: Bytes, room: float) -> Iterator[Setting]:
     """The setting that fits and changes exactly `keys`, if there is one."""
     setting = start
+    if WORKERS in keys:
+        setting = _train(setting, workers=1)
     if AGAIN in keys:
         setting = _learn(setting, gradient_checkpointing=True)
     if HALF in keys:
@@ -183,7 +188,7 @@ def _learn(setting: Setting, **values: int | OptimizerConfig) -> Setting:
     return replace(setting, config=setting.config.model_copy(update={"learn": learn}))
 
 
-def _train(setting: Setting, **values: str) -> Setting:
+def _train(setting: Setting, **values: str | int) -> Setting:
     train = setting.config.train.model_copy(update=values)
     return replace(setting, config=setting.config.model_copy(update={"train": train}))
 

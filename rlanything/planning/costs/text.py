@@ -84,12 +84,13 @@ def _assumed(config: Config, given: Assumptions, device: Device) -> list[str]:
 
 
 def _memory(found: Estimate, given: Assumptions) -> list[str]:
-    passing = sorted(found.memory.passing, key=lambda part: -part.bytes)
+    passing, seeds = sorted(found.memory.passing, key=lambda part: -part.bytes), found.memory.seeds
     return [
         "  memory of a device",
         *(_part(part) for part in found.memory.lasting),
         *(_part(part, "largest of what comes and goes: ") for part in passing[:1]),
         *(_part(part, "  less: ") for part in passing[1:]),
+        *([f"    times {seeds} seeds at once (train.workers), each with all of it"] if seeds > 1 else []),
         f"  {given.bound:<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
         *(["  memory of the host, for each device"] if found.memory.host else []),
         *(_part(part) for part in found.memory.host),

@@ -21,6 +21,21 @@ def test_small_checkpoints_fit_one_device_of_80_gb():
     assert found.nearest is None
 
 
+def test_seeds_that_train_at_once_share_a_device_and_take_its_memory_each():
+    """Where they do not fit, one after the other is the first thing to try."""
+    alone, four = (planned(*SMALL, f"train.workers={workers}", "train.seeds=4") for workers in (1, 8))
+    assert four.memory.peak == 4 * alone.memory.peak
+    assert (alone.fits, four.fits) == (True, False)
+    setting, needed = four.nearest
+    assert (setting.changes, needed) == (("train.workers=1",), alone.memory.peak)
+    shared = [
+        planned(*SMALL, f"train.workers={w}", "train.seeds=4", "train.devices=2", count=2) for w in (1, 8)
+    ]
+    assert shared[0].memory.peak == shared[1].memory.peak, (
+        "processes that share a run train one seed at a time"
+    )
+
+
 def test_the_papers_models_do_not_fit_one_device_and_the_weights_alone_are_too_much():
     found = planned()
     assert not found.fits
