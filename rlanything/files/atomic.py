@@ -25,6 +25,8 @@ from rlanything.core.timing import phase
 
 _OLD = ".old-"
 """Before the name of a folder that makes place for a new one."""
+_BESIDE = re.compile(r"\.\d+-[0-9a-f]{8}\.tmp")
+"""What the name that `beside` gives a file adds to the file's own: the number of the process, and random digits."""
 
 
 def own_folder(place: Path) -> None:
@@ -80,9 +82,13 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove what killed writers of a file left beside it; for one who holds the lock of all that write it."""
+    """Remove what killed writers of a file left beside it; for one who holds the lock of all that write it.
+
+    Only the names that `beside` gives go: a user's own `.report.md.draft.tmp` stays.
+    """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        left.unlink(missing_ok=True)
+        if _BESIDE.fullmatch(left.name.removeprefix(f".{path.name}")):
+            left.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -14,13 +14,14 @@ from rlanything.config import CONTROLS, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import counted
 from rlanything.core.types import Json
-from rlanything.files.atomic import write_bytes, write_text
+from rlanything.files import atomic, locks
 from rlanything.files.project import PRIVATE
 from rlanything.files.reader import read_json, read_objects
 from rlanything.report import buffers, caveats, document, exports, figures, tables
 from rlanything.report.page.page import page_html
 from rlanything.report.report_data import ReportData, gather
 from rlanything.report.results.evaluations import Evaluation, broken
+from rlanything.stages import REPORT
 
 FOLDER = "report"
 
@@ -29,8 +30,13 @@ def write_report(config: Config, root: Path) -> None:
     """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt.
 
     Raises `ConfigError` when a result was replaced while it was read. No lock keeps others from that: a training takes
-    hours, and its results are exchanged in a moment.
+    hours, and its results are exchanged in a moment. The lock keeps another report alone from its files.
     """
+    with locks.stage(root, REPORT, root / FOLDER):
+        _write_report(config, root)
+
+
+def _write_report(config: Config, root: Path) -> None:
     before = _results(config, root)
     material = gather(config, root)
     _check_tasks(config, root, material.comparison.panels)
@@ -41,8 +47,8 @@ def write_report(config: Config, root: Path) -> None:
             "makes it again"
         )
     for name, page in buffers.pages(changed):
-        write_text(root / FOLDER / "buffers" / name, page)
-    write_text(root / FOLDER / "buffers.md", buffers.markdown(changed))
+        _put(root / FOLDER / "buffers" / name, page)
+    _put(root / FOLDER / "buffers.md", buffers.markdown(changed))
     _write(material, root / FOLDER)
     _show(material, Console(), root)
 
@@ -96,14 +102,20 @@ def _write(material: ReportData, folder: Path) -> None:
     """Write the files of the report. The document comes last, so that the files that it links to exist."""
     drawn = dict(figures.draw(figures.charts(material)))
     for name, content in drawn.items():
-        write_bytes(folder / "figures" / name, content)
-    write_text(
+        _put(folder / "figures" / name, content)
+    _put(
         folder / "plots" / "learning.csv", exports.learning_csv(material.curves, material.contents.metrics)
     )
-    write_text(folder / "headline.json", exports.headline_json(material.config, material.cells))
-    write_text(folder / "summary.json", exports.summary_json(material.cells))
-    write_text(folder / "index.html", page_html(material, drawn))
-    write_text(folder / "report.md", document.report_md(material))
+    _put(folder / "headline.json", exports.headline_json(material.config, material.cells))
+    _put(folder / "summary.json", exports.summary_json(material.cells))
+    _put(folder / "index.html", page_html(material, drawn))
+    _put(folder / "report.md", document.report_md(material))
+
+
+def _put(path: Path, content: str | bytes) -> None:
+    """Write a file, and remove what a killed report left of it."""
+    atomic.clear_leftovers(path)
+    atomic.write_bytes(path, content) if isinstance(content, bytes) else atomic.write_text(path, content)
 
 
 def _show(material: ReportData, console: Console, root: Path) -> None:

@@ -14,6 +14,7 @@ from report_cases import GOLDEN, config, cooled, evaluation, project, steady, wr
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
+from rlanything.files import locks
 from rlanything.files.records import write_lines
 from rlanything.report import document, exports, figures, findings
 from rlanything.report.caveats import caveats
@@ -285,6 +286,29 @@ def test_a_full_disk_leaves_the_old_files_alone(tmp_path, blank, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         report.write_report(config(), tmp_path)
     assert contents(tmp_path / "report") == before
+
+
+def test_what_a_killed_report_left_goes_with_the_next_and_a_user_s_own_files_stay(tmp_path, blank):
+    project(tmp_path, ("base",))
+    report.write_report(config(), tmp_path)
+    whole = contents(tmp_path / "report")
+    for name in whole:
+        place = tmp_path / "report" / name
+        place.with_name(f".{place.name}.4711-0a1b2c3d.tmp").write_text("half")
+    own = (".report.md.draft.tmp", ".notes.md.4711-0a1b2c3d.tmp", "figures/.mine.tmp", "report.md.tmp")
+    for name in own:
+        (tmp_path / "report" / name).write_text("mine")
+    report.write_report(config(), tmp_path)
+    assert contents(tmp_path / "report") == whole | dict.fromkeys(own, b"mine")
+
+
+def test_a_report_is_refused_beside_another_whose_files_it_would_clear(tmp_path, blank):
+    project(tmp_path, ("base",))
+    with (
+        locks.stage(tmp_path, "report"),
+        pytest.raises(ConfigError, match="`rlanything report` runs here already"),
+    ):
+        report.write_report(config(), tmp_path)
 
 
 def test_everybody_may_read_the_report(tmp_path, blank):
