@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
+from rlanything.files import hashes
 from rlanything.files.atomic import write_text
 from rlanything.files.project import PARAMS
 from rlanything.files.reader import read_object, read_text
@@ -27,7 +28,7 @@ from rlanything.sweep.declare.file import load_sweep, sweep_name
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.results.publish import published_folder
 from rlanything.sweep.trials import key
-from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, sources
+from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, removed_on_error, sources
 from rlanything.sweep.trials.key import Key
 
 MARK = "rerun.json"
@@ -92,7 +93,7 @@ def rerun_trial(
     inputs = Inputs.of(root, params, root / FOLDER / "inputs", older=True)
     _check_inputs(trial, config, inputs, say)
     _prepare(trial, config, inputs, output)
-    _run_stages(trial.sweep, config, output)
+    _run_stages(trial, config, inputs, output)
     return first_difference(Folder(trial.folder, trial.kept), Folder(output, trial.kept))
 
 
@@ -130,10 +131,24 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
         link(output, place, MADE)
 
 
-def _run_stages(sweep: Sweep, config: Config, output: Path) -> None:
-    """Run every stage whose results are missing."""
-    for command in (*missing_inputs(output), *missing_runs(config, output, sweep.arms)):
+def _run_stages(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
+    """Run every stage whose results are missing.
+
+    Raises `ConfigError` where code, prompts, tasks or base models of the project changed since the first began. What
+    the stage made that ran meanwhile is removed.
+    """
+    data = config.model_dump(mode="json", by_alias=True)
+    began = Key.of(trial.sweep.arms, data, inputs)
+    for command in (*missing_inputs(output), *missing_runs(config, output, trial.sweep.arms)):
         run_command(config, output, command)
+        with removed_on_error(output, command):
+            hashes.forget()
+            if found := Key.of(trial.sweep.arms, data, inputs).describe(began):
+                raise ConfigError(
+                    f"changed while {' '.join(command)} ran (there: when the command began, here: now): {found}. What "
+                    f"it made may be of the one or the other: removed from {output}. Undo the change, and the same "
+                    "command goes on; with it, name another folder"
+                )
 
 
 def outcome_text(trial: int, output: Path, difference: Difference | None) -> str:

@@ -46,6 +46,11 @@ class Stage:
         """Whether the stage uses the engine. If so, the engine is checked before the stage starts."""
         return "engine" in self.makes
 
+    @property
+    def made(self) -> list[str]:
+        """The paths in `outs`."""
+        return [out if isinstance(out, str) else str(next(iter(out))) for out in self.outs]  # type: ignore[arg-type]
+
     def params_for(self, config: Config) -> list[str]:
         """`params`; an experiment without endpoints, pictures or written tests does not depend on what is theirs."""
         unused = [] if config.model.images.any else ["model.images"]

@@ -127,6 +127,48 @@ def test_what_has_changed_since_is_said_and_the_trial_is_trained_from_its_own_pa
         again(project, 1, tmp_path / "out")
 
 
+@pytest.mark.parametrize("changing", ["train", "evaluate"])
+def test_what_a_stage_made_while_a_prompt_changed_is_removed_and_the_same_command_goes_on_without_the_change(
+    project, tmp_path, monkeypatch, changing
+):
+    (project / "experiments").unlink()
+    shutil.copytree(ROOT / "experiments", project / "experiments")
+    prompt, ran = project / "experiments" / "prompts" / "embedded" / "judge.txt", []
+    before, output = prompt.read_text(), tmp_path / "out"
+
+    def stage(name: str, change: bool):
+        def work(config, root: Path, arm: str) -> None:
+            ran.append(name)
+            if change and name == changing:
+                prompt.write_text("another\n")
+            made = {
+                "train": [f"runs/{arm}/seed-{seed}/x" for seed in range(config.train.seeds)]
+                + [f"provenance/{arm}.json"],
+                "evaluate": [f"evaluation/{arm}.json"],
+            }[name]
+            for path in made:
+                write_json(root / path, {"arm": arm, "seeds": {}})
+
+        return work
+
+    def stages(change: bool) -> None:
+        monkeypatch.setattr(train, "train_arm", stage("train", change))
+        monkeypatch.setattr(evaluate, "evaluate_arm", stage("evaluate", change))
+
+    stages(change=True)
+    with pytest.raises(
+        ConfigError, match=rf"changed while {changing} --arm full ran .*/judge\.txt: another content"
+    ):
+        again(project, 0, output)
+    assert not (output / "evaluation" / "full.json").exists()
+    assert (output / "runs" / "full").exists() == (changing == "evaluate")
+    prompt.write_text(before)
+    ran.clear()
+    stages(change=False)
+    again(project, 0, output)
+    assert ran == (["train", "evaluate"] if changing == "train" else ["evaluate"])
+
+
 def test_the_command_needs_both(project, capsys):
     assert main(["--root", str(project), "sweep", "case.yaml", "--output", "x"]) == 2
     assert "--rerun N and --output DIR go together" in capsys.readouterr().err

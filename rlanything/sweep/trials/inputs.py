@@ -109,9 +109,11 @@ def removed_on_error(place: Path, command: Command) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for made in stage_of(command).outs:
-            if (place / str(made)).is_dir():
-                atomic.remove(place / str(made))
+        for made in (place / name.replace("${key}", command[-1]) for name in stage_of(command).made):
+            if made.is_dir():
+                atomic.remove(made)
+            else:
+                made.unlink(missing_ok=True)
         raise
 
 
