@@ -103,9 +103,7 @@ def _write(material: ReportData, folder: Path) -> None:
     drawn = dict(figures.draw(figures.charts(material)))
     for name, content in drawn.items():
         _put(folder / "figures" / name, content)
-    _put(
-        folder / "plots" / "learning.csv", exports.learning_csv(material.curves, material.contents.metrics)
-    )
+    _put(folder / "plots" / "learning.csv", exports.learning_csv(material.curves, material.contents.metrics))
     _put(folder / "headline.json", exports.headline_json(material.config, material.cells))
     _put(folder / "summary.json", exports.summary_json(material.cells))
     _put(folder / "index.html", page_html(material, drawn))

@@ -21,10 +21,12 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import TRAIN
 from rlanything.core.types import Task
 from rlanything.files import atomic, locks
+from rlanything.files.hashes import tree_hash
 from rlanything.files.records import write_json, write_lines
 from rlanything.runs import families
 from rlanything.runs.layout import Layout
 from rlanything.stages import ALL, TASKS
+from rlanything.stages.measured import forget, measured
 
 
 def make_tasks(config: Config, root: Path) -> None:
@@ -37,6 +39,14 @@ def make_tasks(config: Config, root: Path) -> None:
         splits = make_splits(config, root)
         with atomic.whole(place) as folder:
             _write(splits, folder)
+            _forget_measured(Layout(root), folder)
+
+
+def _forget_measured(layout: Layout, new: Path) -> None:
+    """Remove what was measured with the last tasks, unless the new ones are the same to the byte."""
+    found, old = measured(layout), layout.manifest.parent
+    if found and not (old.is_dir() and tree_hash(old) == tree_hash(new)):
+        forget(layout, found, TASKS, "other tasks")
 
 
 def _write(splits: Mapping[str, list[Task]], folder: Path) -> None:

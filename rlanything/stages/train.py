@@ -23,7 +23,8 @@ from rlanything.runs.launch import first_process, workers
 from rlanything.runs.layout import Layout, trained
 from rlanything.runs.resuming import divisions, origins
 from rlanything.runs.workers import side_by_side
-from rlanything.stages import BEFORE_TRAINING, EVALUATE, EXAM, LABEL, TRAIN, by_dvc, of_arm
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, EXAM, LABEL, TRAIN, of_arm
+from rlanything.stages.measured import forget, measured
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
@@ -71,8 +72,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
         return
     hashes.forget()
     origins.unchanged(config, root, arm, origin)()
-    if not by_dvc():  # which measures again by itself
-        _forget_measured(config, layout, arm, folders)
+    _forget_measured(config, layout, arm, folders)
     place(list(folders.values()), layout.run(arm, 0).parent)
     provenance.write(config, root, arm, origin, live, divisions.record(live, origin.key))
     for seed, folder in folders.items():
@@ -81,13 +81,9 @@ def _run(config: Config, root: Path, arm: str) -> None:
 
 
 def _forget_measured(config: Config, layout: Layout, arm: str, folders: Mapping[int, RunFolder]) -> None:
-    """Remove what was measured of the arm's last runs, unless the new ones are the same to the byte.
-
-    It goes before the new runs take their place, so that a kill leaves no evaluation beside runs that it is not of.
-    """
-    measured = [(name, layout.evaluation(name)) for name in (arm, *_takers(config, arm))]
-    measured = [(name, file) for name, file in measured if file.is_file()]
-    if not measured:
+    """Remove what was measured of the arm's last runs, unless the new ones are the same to the byte."""
+    found = measured(layout, (arm, *_takers(config, arm)))
+    if not found:
         return
     before = sorted(layout.run(arm, 0).parent.glob("seed-*"))
     if {run.name: tree_hash(run) for run in before} == {
@@ -95,13 +91,7 @@ def _forget_measured(config: Config, layout: Layout, arm: str, folders: Mapping[
     }:
         return
     whose = f"other runs of {arm}" if before else f"runs of {arm} that are not here"
-    for name, file in measured:
-        file.unlink()
-        atomic.sync(file.parent)
-        say(
-            f"{arm}: {file} is removed: it was measured with {whose}; `rlanything {of_arm(EVALUATE, name)}` measures "
-            "again"
-        )
+    forget(layout, found, arm, whose, retrain=False)
 
 
 def _takers(config: Config, arm: str) -> list[str]:

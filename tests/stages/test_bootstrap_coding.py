@@ -53,7 +53,7 @@ def test_the_panel_is_the_same_again(coding_project, tmp_path):
     models.mkdir()
     for name in ("policy", "reward", "adapter"):
         (models / name).symlink_to(coding_project / "models" / name)
-    stage._finish(small_coding(), again, Layout(again))
+    stage._finish(small_coding(), again, Layout(again), "")
     for name in ("bootstrap.json", "reward_panel.jsonl.gz"):
         assert (models / name).read_bytes() == (coding_project / "models" / name).read_bytes()
 

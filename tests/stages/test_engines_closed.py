@@ -82,7 +82,7 @@ def test_after_an_error_no_engine_is_open(engines, project, monkeypatch):
 def test_measuring_the_base_models_closes_their_engines(engines, project):
     copied = project.parent / "copied"
     shutil.copytree(project, copied, symlinks=True)
-    stage._finish(CONFIG, copied, Layout(copied))
+    stage._finish(CONFIG, copied, Layout(copied), "")
     assert (engines.opened, engines.open) == (2, set())
 
 

@@ -9,7 +9,7 @@ complete and consistent. Models are trained in .rla/bootstrap/<key>/, so that fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -39,6 +39,7 @@ from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
 from rlanything.stages import ALL, BOOTSTRAP
 from rlanything.stages.crashes import without_crashed
+from rlanything.stages.measured import base_models, forget, measured
 
 WORK = Path(".rla/bootstrap")
 """The folder for models in training, with a subfolder for each key."""
@@ -57,17 +58,21 @@ def make_models(config: Config, root: Path) -> None:
     made = build.family(config).environment()
     with suppress(Exception):  # what was not reset may have nothing to close
         made.close()
-    with launch.measuring(config), launch.in_first(lambda: _writing(config, root)):
-        _finish(config, root, Layout(root))
+    with launch.measuring(config), launch.in_first(lambda: _writing(config, root)) as earlier:
+        _finish(config, root, Layout(root), earlier)
 
 
 @contextmanager
-def _writing(config: Config, root: Path) -> Iterator[None]:
-    """Put the base models in their places. The block makes what the stage adds; then unfinished work is removed."""
+def _writing(config: Config, root: Path) -> Iterator[str]:
+    """Put the base models in their places. The block makes what the stage adds; then unfinished work is removed.
+
+    The block gets the hash of the models that evaluations were made with; '' where that is not known or not needed.
+    """
     layout = Layout(root)
     with locks.stage(root, BOOTSTRAP, layout.bootstrap.parent, apart=ALL):
         atomic.clear_removed(root / WORK)
         work = _trained(config, root) if config.model.embedded is not None else None
+        earlier = base_models(layout) if layout.bootstrap.is_file() and measured(layout) else ""
         layout.bootstrap.unlink(missing_ok=True)
         atomic.make(layout.bootstrap.parent)
         atomic.sync(layout.bootstrap.parent)
@@ -76,7 +81,7 @@ def _writing(config: Config, root: Path) -> Iterator[None]:
             clear_leftovers(path)
         _remove_others(layout, panels)
         _install(config, root, work)
-        yield
+        yield earlier
         if work is not None:
             atomic.remove(work.parent)
 
@@ -140,8 +145,8 @@ def _sources(config: Config) -> list[tuple[str, Checkpoint]]:
     return [("policy", model.policy), ("reward", model.reward), ("adapter", model.adapter)]
 
 
-def _finish(config: Config, root: Path, layout: Layout) -> None:
-    """Make the reward panels, measure the base models and write bootstrap.json.
+def _finish(config: Config, root: Path, layout: Layout, earlier: str) -> None:
+    """Make the reward panels, measure the base models and write bootstrap.json. earlier: what `_writing` gives.
 
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     Raises `MachineError` where every episode of a panel crashed.
@@ -162,8 +167,15 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
     if objections and config.model.embedded is not None:
         raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
-    write_json(layout.bootstrap, metrics_record(report))  # marks models/ as complete
+    _complete(layout, earlier, report)
     print(f"bootstrap: {said}")
+
+
+def _complete(layout: Layout, earlier: str, report: Mapping[str, float]) -> None:
+    """Mark models/ as complete. What was measured with other models goes before."""
+    if (found := measured(layout)) and base_models(layout) != earlier:
+        forget(layout, found, BOOTSTRAP, "other base models")
+    write_json(layout.bootstrap, metrics_record(report))
 
 
 def _check_adapter(config: Config, root: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import powerloss
 import pytest
@@ -33,7 +34,7 @@ FILES = ("config.json", "model.safetensors")
 def project(memory, monkeypatch):
     """A project with the models of an older bootstrap. The new ones are trained at once, and are worth a word each."""
     monkeypatch.setattr(stage, "_trained", trained)
-    monkeypatch.setattr(stage, "_finish", lambda config, root, layout: finish(layout, "new"))
+    monkeypatch.setattr(stage, "_finish", lambda config, root, layout, earlier: ended(layout, earlier))
     monkeypatch.setattr(stage.build, "one_thread", lambda: None)
     return lambda name: older(memory / name)
 
@@ -65,6 +66,13 @@ def finish(layout: Layout, word: str) -> None:
     write_text(layout.bootstrap, word)
 
 
+def ended(layout: Layout, earlier: str) -> None:
+    """The end of the stage; bootstrap.json has the word of the models."""
+    write_text(layout.reward_panel("reward_panel"), "new")
+    with mock.patch.object(stage, "write_json", lambda path, _: write_text(path, "new")):
+        stage._complete(layout, earlier, {})
+
+
 def made_by(root: Path) -> str:
     """Which start made the models that a training would take."""
     try:
@@ -92,6 +100,39 @@ def test_a_kill_or_a_power_loss_during_a_bootstrap_leaves_no_mixed_models(projec
         finished(again)
         shutil.rmtree(again)
     assert found == {"nobody", "old", "new"}
+
+
+def test_what_was_measured_with_other_models_never_stands_beside_the_new_ones(project, monkeypatch):
+    monkeypatch.delenv("DVC_STAGE", raising=False)
+    config, root = small(), project("run")
+    again, found = root.with_name("again"), set()
+    for arm in ("base", "full"):
+        write_text(Layout(root).evaluation(arm), "measured with the old")
+    for _, left in powerloss.power_losses(root, partial(make_models, config, root), seed=0):
+        powerloss.write(left, again)
+        found.add((made_by(again), (again / "evaluation" / "base.json").is_file()))
+        make_models(config, again)
+        assert not list((again / "evaluation").iterdir())
+        shutil.rmtree(again)
+    assert ("old", True) in found
+    assert ("new", True) not in found
+
+
+def test_the_same_models_keep_what_was_measured_with_them(project, monkeypatch):
+    monkeypatch.delenv("DVC_STAGE", raising=False)
+    config, root = small(), project("run")
+    make_models(config, root)
+    write_text(Layout(root).evaluation("base"), "measured with the new")
+    make_models(config, root)
+    assert Layout(root).evaluation("base").is_file()
+
+
+def test_dvc_measures_again_by_itself(project, monkeypatch):
+    monkeypatch.setenv("DVC_STAGE", "bootstrap")
+    config, root = small(), project("run")
+    write_text(Layout(root).evaluation("base"), "measured with the old")
+    make_models(config, root)
+    assert Layout(root).evaluation("base").is_file()
 
 
 @pytest.mark.slow

@@ -1,14 +1,17 @@
-"""An evaluation never stands beside runs that it was not measured with: training by hand removes it."""
+"""An evaluation never stands beside what it was not measured with: what replaces that by hand removes it.
+
+Base models are replaced in test_chaos_bootstrap.py."""
 
 from __future__ import annotations
 
 import golden_cases as golden
 import pytest
 
+from rlanything.files import atomic
 from rlanything.files.records import write_json
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
-from rlanything.stages import train
+from rlanything.stages import tasks, train
 from rlanything.stages.missing import missing_runs
 
 MEASURED = ("base", "outcome", "full", "step_only", "policy_reward")
@@ -93,3 +96,34 @@ def test_dvc_which_removes_the_runs_first_and_knows_what_to_measure_again_is_lef
     monkeypatch.setenv("DVC_STAGE", "train@outcome")
     learn(project, "outcome", "first", monkeypatch)
     assert left(project) == {*MEASURED}
+
+
+def test_other_tasks_take_every_evaluation_and_the_same_ones_keep_it(project, monkeypatch, capsys):
+    config = golden.configuration(tasks__train=7)
+    tasks.make_tasks(config, project)
+    assert left(project) == set()
+    said = capsys.readouterr().err
+    assert "tasks: " in said
+    assert (
+        "`rlanything train --arm outcome` and then `rlanything evaluate --arm outcome` measure again" in said
+    )
+    assert "with other tasks; `rlanything evaluate --arm base` measures again" in said
+    write_json(Layout(project).evaluation("base"), {"arm": "base"})
+    tasks.make_tasks(config, project)
+    assert left(project) == {"base"}
+    monkeypatch.setenv("DVC_STAGE", "tasks")
+    tasks.make_tasks(golden.configuration(tasks__train=8), project)
+    assert left(project) == {"base"}
+
+
+def test_evaluations_are_gone_before_other_tasks_are_there(project, monkeypatch):
+    before = (project / "data" / "tasks" / "manifest.json").read_bytes()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tasks.make_tasks(golden.configuration(tasks__train=7), project)
+    assert (project / "data" / "tasks" / "manifest.json").read_bytes() == before
+    assert left(project) == set()

@@ -1,0 +1,52 @@
+"""An evaluation goes where what it was measured with is replaced by hand. DVC measures again by itself.
+
+It goes before the new takes its place, or before the new counts as whole. So no kill leaves it beside what it was not
+measured with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rlanything.config import CONTROLS
+from rlanything.core.ids import content_id
+from rlanything.core.printable import say
+from rlanything.files import atomic
+from rlanything.files.hashes import file_hashes, files_in
+from rlanything.runs.layout import Layout
+from rlanything.stages import EVALUATE, TRAIN, by_dvc, of_arm
+
+
+def measured(layout: Layout, arms: Iterable[str] | None = None) -> list[str]:
+    """Those of `arms` (None: all) that have an evaluation which a command by hand removes; none under DVC."""
+    if by_dvc():
+        return []
+    there = sorted(path.stem for path in layout.evaluation("any").parent.glob("[!.]*.json"))
+    return [name for name in (there if arms is None else arms) if name in there]
+
+
+def forget(layout: Layout, names: Iterable[str], by: str, whose: str, *, retrain: bool = True) -> None:
+    """Remove the evaluations of these arms, and say so.
+
+    Args:
+        layout: the project.
+        names: what `measured` returned.
+        by: what replaces something, as it begins lines: a stage, or the arm that is trained.
+        whose: what they were measured with, in words.
+        retrain: whether the runs of the arms are no longer of what is there, either.
+    """
+    for name in names:
+        file = layout.evaluation(name)
+        file.unlink()
+        atomic.sync(file.parent)
+        first = f"`rlanything {of_arm(TRAIN, name)}` and then " if retrain and name not in CONTROLS else ""
+        say(
+            f"{by}: {file} is removed: it was measured with {whose}; {first}`rlanything {of_arm(EVALUATE, name)}` "
+            f"{'measure' if first else 'measures'} again"
+        )
+
+
+def base_models(layout: Layout) -> str:
+    """A hash of what evaluations read of models/; bootstrap.json is none of it, which says whether that is whole."""
+    folder = layout.bootstrap.parent
+    return content_id(file_hashes(folder, (path for path in files_in(folder) if path != layout.bootstrap)))
