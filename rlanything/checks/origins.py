@@ -1,7 +1,7 @@
 """What the runs of a check were made from, and where: published beside the results.
 
 provenance/<arm>.json   the record of each run (`runs/provenance.py`), the same on every machine
-machines.json           the machines, packages and git commits with which the runs were started, and which runs
+machines.json           the machines, packages and git commits with which runs and measurements were started, and which
 """
 
 from __future__ import annotations
@@ -24,16 +24,24 @@ def publish(workspace: Path, folder: Path) -> None:
 
     Raises `ConfigError` for a record that cannot be read.
     """
+    layout = Layout(workspace)
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted(Layout(workspace).provenance("any").parent.glob("[!.]*.json")):
+    for path in sorted(layout.provenance("any").parent.glob("[!.]*.json")):
         kept = Layout(folder).provenance(path.stem)
         kept.parent.mkdir(exist_ok=True)
         shutil.copyfile(path, kept)
-        for start in provenance.read(workspace, path.stem)["starts"]:
-            with_what = _summary(start)
-            arms = found.setdefault(content_id(with_what), {**with_what, "arms": []})["arms"]
-            arms += [] if path.stem in arms else [path.stem]
+        _add(found, provenance.read(workspace, path.stem), "arms", path.stem)
+    for path in sorted(layout.evaluation("any").parent.glob("[!.]*.json")):
+        _add(found, provenance.measured(workspace, path.stem), "measured", path.stem)
     write_json(folder / MACHINES, list(found.values()))
+
+
+def _add(found: dict[str, dict[str, Any]], record: Mapping[str, Any], what: str, arm: str) -> None:
+    """Add the starts of a record to the machines that were found. what: `arms` for runs, `measured` for evaluations."""
+    for start in record["starts"]:
+        with_what = _summary(start)
+        names = found.setdefault(content_id(with_what), {**with_what, "arms": [], "measured": []})[what]
+        names += [] if arm in names else [arm]
 
 
 def _summary(start: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
     today["record"] = contradictions(record, root, same_code=not today["code"])
     if today["git"] and _same_files(record["starts"][-1]["git"], root):
         today["git"] = []
-    return {**record, "today": today}
+    return {**record, "measured": provenance.measured(root, arm), "today": today}
 
 
 def contradictions(record: Mapping[str, Any], root: Path, *, same_code: bool) -> list[str]:
@@ -132,12 +132,14 @@ def text(found: Mapping[str, Any]) -> str:
     lines += divided(found)
     lines += [f"made from {len(found['code'])} source files and {len(found['inputs'])} input files", ""]
     for number, start in enumerate(found["starts"], 1):
-        lines += _start(number, start)
+        lines += _start(f"start {number}", start)
     if not found["starts"]:
         lines.append(
             "starts: not on this machine. The time, git commit, machine and packages of the run are in "
             f"provenance/starts/{found['arm']}.json where it was made"
         )
+    for start in found["measured"]["starts"]:
+        lines += _start("measured", start)
     unknown_here = () if found["starts"] else provenance.ELSEWHERE
     return "\n".join([*lines, "", *_today(found["today"], unknown_here)]) + "\n"
 
@@ -152,11 +154,11 @@ def divided(record: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _start(number: int, start: Mapping[str, Any]) -> list[str]:
+def _start(title: str, start: Mapping[str, Any]) -> list[str]:
     machine, git = start["machine"], start["git"]
     resumed = ", ".join(f"seed {s} after {n}" for s, n in start["published"].items() if n)
     lines = [
-        f"start {number}: {start['at']}",
+        f"{title}: {start['at']}",
         f"  command    {start['command']}",
         f"  git        {_git(git)}",
         f"  machine    {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}",

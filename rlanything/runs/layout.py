@@ -103,6 +103,10 @@ class Layout:
         """When, where and with which command the run was started. Git ignores this file."""
         return self.root / "provenance" / "starts" / f"{arm}.json"
 
+    def measured(self, arm: str) -> Path:
+        """When, where and with which command an arm was measured. Git ignores this file."""
+        return self.root / "provenance" / "starts" / "evaluation" / f"{arm}.json"
+
     def evaluation(self, arm: str) -> Path:
         """The raw results of one arm on the panels."""
         return self.root / "evaluation" / f"{arm}.json"

@@ -1,10 +1,13 @@
-"""The origin of a run, in two files.
+"""The origin of a run, in two files, and where an evaluation was made.
 
 provenance/<arm>.json          configuration, code, inputs, seeds, panels, and the hash of each seed's folder.
                                The same run gives the same bytes, on any machine. Git keeps it.
 provenance/starts/<arm>.json   every start of the command (a killed and resumed run has several): time, git commit,
                                machine, packages and programs of the environment. Git ignores it, so it exists only
                                where the run was made.
+provenance/starts/evaluation/<arm>.json
+                               the same of the command that measured the arm. It is apart from evaluation/<arm>.json, so
+                               that equal evaluations are equal files.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from rlanything.core.printable import safe
 from rlanything.core.records.provenance import Record, Starts, problem
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
-from rlanything.files.hashes import tree_hash
+from rlanything.files.atomic import clear_leftovers
+from rlanything.files.hashes import sha256, tree_hash
 from rlanything.files.reader import read_json, read_object
 from rlanything.files.records import write_json
 from rlanything.runs.fingerprint import Origin, made_from, run_config
@@ -54,18 +58,39 @@ def record_start(
 
     programs: name -> version of what the environment runs beside Python packages. code: files that the run imports.
     """
+    write_json(live / STARTS, [*_starts(live), start(root, published, programs or {}, code)])
+
+
+def start(
+    root: Path, published: Mapping[int, int], programs: Mapping[str, str], code: Iterable[str]
+) -> dict[str, Json]:
+    """What is recorded of a start that happens now. Arguments: see `record_start`."""
     imported = imported_from(root)
-    start = {
+    return {
         "at": _now(),
         "command": shlex.join(["rlanything", *sys.argv[1:]]),
         "git": revision(root, () if imported else code),  # files of another folder are none of this project's
         "imported": imported,
         "machine": machine(),
         "packages": packages(),
-        "programs": dict(programs or {}),
+        "programs": dict(programs),
         "published": {str(seed): count for seed, count in published.items()},
     }
-    write_json(live / STARTS, [*_starts(live), start])
+
+
+def write_measured(root: Path, arm: str, begun: Mapping[str, Json]) -> None:
+    """Record where the evaluation of an arm was made, which is there already. begun: what `start` gave."""
+    layout = Layout(root)
+    found = {"of": sha256(layout.evaluation(arm)), "starts": [begun], "finished": _now()}
+    clear_leftovers(layout.measured(arm))
+    write_json(layout.measured(arm), found)
+
+
+def measured(root: Path, arm: str) -> dict[str, Any]:
+    """`starts` and `finished` of the evaluation of an arm; [] and None where there is none, or it is not known."""
+    layout = Layout(root)
+    file = layout.evaluation(arm)
+    return _started(layout.measured(arm), sha256(file) if file.is_file() else None)
 
 
 def write(
@@ -120,13 +145,13 @@ def read(root: Path, arm: str) -> dict[str, Any]:
     _check_values(path, found)
     if found["arm"] != arm:
         raise ConfigError(f"{path}: it is the record of arm {found['arm'][:40]!r}")
-    return {**found, **_started(Layout(root).starts(arm), found)}
+    return {**found, **_started(Layout(root).starts(arm), content_id(found))}
 
 
-def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The starts of this record. A file that belongs to another record, e.g. after a `git pull`, is ignored."""
+def _started(path: Path, of: str | None) -> dict[str, Any]:
+    """The starts of what has the hash `of`. A file of something else, e.g. after a `git pull`, is ignored."""
     found = read_object(path, _ONLY_STARTS) if path.is_file() else {}
-    if found.get("of") != content_id(record):
+    if of is None or found.get("of") != of:
         return {"starts": [], "finished": None}
     _check(path, found, Starts)
     return {"starts": found["starts"], "finished": found["finished"]}

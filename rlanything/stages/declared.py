@@ -53,9 +53,21 @@ def _train(config: Config, root: Path, arm: str) -> None:
 
 
 def _evaluate(config: Config, root: Path, arm: str) -> None:
+    """Where it was measured is recorded here: no number depends on that, so it is no code of the stage."""
+    from rlanything.runs import families, launch, provenance
+    from rlanything.runs.imports import code_files, targets
+    from rlanything.runs.layout import Layout
     from rlanything.stages import evaluate
 
+    if not launch.first_process():
+        evaluate.evaluate_arm(config, root, arm)
+        return
+    data = config.model_dump(by_alias=True)
+    code = code_files([evaluate.__name__, *targets([data["env"], data["engine"]])])
+    begun = provenance.start(root, {}, families.programs(config), code)
     evaluate.evaluate_arm(config, root, arm)
+    if Layout(root).evaluation(arm).is_file():
+        provenance.write_measured(root, arm, begun)
 
 
 def _label(config: Config, root: Path, arm: str) -> None:

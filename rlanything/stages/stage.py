@@ -49,7 +49,7 @@ class Stage:
     @property
     def made(self) -> list[str]:
         """The paths in `outs`."""
-        return [out if isinstance(out, str) else str(next(iter(out))) for out in self.outs]  # type: ignore[arg-type]
+        return [out if isinstance(out, str) else str(next(iter(out))) for out in self.outs]
 
     def params_for(self, config: Config) -> list[str]:
         """`params`; an experiment without endpoints, pictures or written tests does not depend on what is theirs."""

@@ -17,8 +17,10 @@ from rlanything.cli import main
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.files import hashes
+from rlanything.files.records import write_json
 from rlanything.repro import provenance_page
 from rlanything.runs import provenance
+from rlanything.runs.layout import Layout
 from rlanything.runs.machine import revision
 from rlanything.stages import train
 
@@ -70,6 +72,16 @@ def test_right_after_a_run_everything_matches(project, capsys):
     printed = capsys.readouterr().out
     assert "DIFFERS" not in printed
     assert printed.count("same") == 8
+
+
+def test_where_the_arm_was_measured_is_shown(project, capsys):
+    assert ask(project, ARM) == 0
+    assert "measured: " not in capsys.readouterr().out
+    write_json(Layout(project).evaluation(ARM), {"arm": ARM})
+    begun = provenance.start(project, {}, {}, ())
+    provenance.write_measured(project, ARM, begun)
+    assert ask(project, ARM) == 0
+    assert f"measured: {begun['at']}" in capsys.readouterr().out
 
 
 def forged(project: Path, change: Callable[[dict[str, Any]], None]) -> list[str]:

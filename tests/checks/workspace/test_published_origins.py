@@ -9,6 +9,7 @@ import golden_cases as golden
 import pytest
 
 from rlanything.checks import origins
+from rlanything.files.records import write_json
 from rlanything.runs import provenance
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
@@ -55,3 +56,19 @@ def test_runs_that_were_started_with_other_packages_stand_apart(workspace, tmp_p
     found = json.loads((tmp_path / origins.MACHINES).read_text())
     versions = {arm: one["packages"]["torch"] for one in found for arm in one["arms"]}
     assert versions == {"outcome": "0.0.1", "policy_reward": metadata.version("torch")}
+
+
+def test_where_an_evaluation_was_made_is_said_beside_the_runs(workspace, tmp_path, monkeypatch):
+    for arm, version in (("base", "0.0.1"), ("outcome", metadata.version("torch"))):
+        write_json(Layout(workspace).evaluation(arm), {"arm": arm})
+        with monkeypatch.context() as patch:
+            if arm == "base":
+                patch.setattr(provenance, "packages", lambda version=version: {"torch": version})
+            provenance.write_measured(workspace, arm, provenance.start(workspace, {}, {}, ()))
+    write_json(Layout(workspace).evaluation("policy_reward"), {"arm": "policy_reward"})  # of an older version
+    origins.publish(workspace, tmp_path)
+    found = json.loads((tmp_path / origins.MACHINES).read_text())
+    assert {one["packages"]["torch"]: one["measured"] for one in found} == {
+        metadata.version("torch"): ["outcome"],
+        "0.0.1": ["base"],
+    }
