@@ -106,7 +106,7 @@ def _name(folder: Path, root: Path) -> str:
 def _counted(one: Path, two: Path, names: Sequence[str]) -> str:
     command = code(f"rlanything buffer diff {names[0]} {names[1]}")
     try:
-        counts = diff(str(one.resolve()), str(two.resolve()), details=False)["counts"]
+        page = diff(str(one.resolve()), str(two.resolve()), details=False)
     except UserError as error:
         return f"{one.name}: their buffers cannot be compared ({code(error)})."
-    return f"{one.name}: {counts_line(counts)}. {command}"
+    return f"{one.name}: {counts_line(page)}. {command}"

@@ -319,13 +319,26 @@ def test_a_partial_clone_says_what_it_lacks(made, tmp_path):
         find("HEAD:full/seed-0", tmp_path / "place")
 
 
-def test_a_trial_that_a_sweep_recorded_has_no_run_of_its_own_there(project):
-    """Its commit has the runs of the commit that it varies."""
+def trial_of(project):
+    """The hash of a commit as a sweep records a trial."""
     tree = ["git", "-C", str(project), "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "sweep: case-0001"]
     author = {f"GIT_{who}_EMAIL": SWEEP_EMAIL for who in ("AUTHOR", "COMMITTER")}
     done = subprocess.run(
         tree, check=True, capture_output=True, text=True, env={**os.environ, **SETTINGS, **author}
     )
-    do(project, "git", "update-ref", "refs/exps/ab/cdef/case-0001", done.stdout.strip())
+    return done.stdout.strip()
+
+
+def test_a_trial_that_a_sweep_recorded_has_no_run_of_its_own_there(project):
+    """Its commit has the runs of the commit that it varies."""
+    do(project, "git", "update-ref", "refs/exps/ab/cdef/case-0001", trial_of(project))
     with pytest.raises(TaskBufferError, match=r"case-0001: a trial of a sweep.*sweeps/<name>/trials"):
         find("case-0001:full/seed-0")
+
+
+def test_the_name_of_a_trial_alone_says_so_though_the_runs_are_nowhere(project):
+    """Without its own runs, HEAD's are what is looked for; to fetch them would not help."""
+    do(project, "git", "update-ref", "refs/exps/ab/cdef/case-0001", trial_of(project))
+    shutil.rmtree(project / ".dvc" / "cache", ignore_errors=True)
+    with pytest.raises(TaskBufferError, match=r"case-0001: a trial of a sweep.*sweeps/<name>/trials"):
+        find("case-0001")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything.buffer.views import commands
+from rlanything.buffer.views.causes import Cause
 from rlanything.buffer.views.cli.output import print_page
 from rlanything.buffer.views.commands import Deep
 from rlanything.buffer.views.terminal import Screen
@@ -30,6 +31,10 @@ def add_log(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--kind", choices=[kind.value for kind in EventKind], help="only these events")
     parser.add_argument(
         "--direction", choices=[way.value for way in Direction], help="only rewrites that were to be so"
+    )
+    causes = [cause.value for cause in Cause]
+    parser.add_argument(
+        "--cause", choices=causes, help="only rejections with this cause, by the rule of params.yaml"
     )
     parser.add_argument(
         "--iterations",
@@ -68,8 +73,9 @@ def _answer_log(args: argparse.Namespace) -> int:
 
     kind = EventKind(args.kind) if args.kind else None
     direction = Direction(args.direction) if args.direction else None
+    cause = Cause(args.cause) if args.cause else None
     first, last = args.iterations
-    wanted = Filter(kind, direction, first, last, args.by, args.grep)
+    wanted = Filter(kind, direction, first, last, args.by, args.grep, cause)
     print_page(commands.log(args.name, args.target, wanted=wanted, root=args.root), log_text, args.json)
     return 0
 

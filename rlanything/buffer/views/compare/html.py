@@ -8,6 +8,7 @@ from typing import Any
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines
 from rlanything.buffer.views.compare.html_page import document, plain_cell, share_cell, slot_row, task_cell
 from rlanything.buffer.views.compare.text import (
+    causes_line,
     concentrated,
     counts_line,
     histogram,
@@ -43,7 +44,7 @@ def diff_html(page: Mapping[str, Any]) -> str:
     difficulty = page["difficulty"]
     values = {
         "title": title(page),
-        "summary": [counts_line(page["counts"])],
+        "summary": [line for line in (counts_line(page), causes_line(page)) if line],
         "inside": inside_line(difficulty["inside"]),
         "difficulty": difficulty,
         "notes": notes(difficulty),
@@ -89,8 +90,9 @@ def _three_row(row: Mapping[str, Any]) -> dict[str, Any]:
     words = [row["verdict"], row["base"] or ""]
     for side in (row["a"], row["b"]):
         cells += [plain_cell(f"{side['status']} {side['path']}"), share_cell(side["accuracy"])]
-        cells.append(task_cell(word_diff(row["base"] or "", side["instruction"] or ""), side["fields"]))
-        words += [side["status"], side["instruction"] or "", *_words(side["fields"])]
+        sentence = word_diff(row["base"] or "", side["instruction"] or "")
+        cells.append(task_cell(sentence, side["fields"], side["reason"]))
+        words += [side["status"], side["instruction"] or "", *_words(side["fields"]), side["reason"]]
     ways = [f"{name} {row[side]['status']}" for name, side in (("A", "a"), ("B", "b"))]
     return slot_row(row["slot"], [row["verdict"], *ways], cells, words)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines, shortened
 from rlanything.buffer.views.compare.text import (
+    causes_line,
     concentrated,
     counts_line,
     histogram,
@@ -45,9 +46,11 @@ def diff_markdown(page: dict[str, Any]) -> str:
     lines = [
         f"### Task buffer: {escaped(title(page))}",
         "",
-        f"**{escaped(counts_line(page['counts']))}**",
+        f"**{escaped(counts_line(page))}**",
         "",
     ]
+    if causes := causes_line(page):
+        lines += [escaped(causes), ""]
     band = f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}"
     lines += ["; ".join([band, *notes(page["difficulty"])]), ""]
     lines += [*_histogram(page["difficulty"]), "", *_concentration(page), *_slots(listed(page))]
@@ -77,7 +80,9 @@ def _three_cells(row: Mapping[str, Any]) -> list[str]:
     for side in (row["a"], row["b"]):
         task = "" if side["status"] == "unchanged" else f": {side['instruction'] or '-'}"
         pairs = pairs_line(side["fields"])
-        cells += [escaped(f"{side['status']}{task}{f' ({pairs})' if pairs else ''}"), share(side["accuracy"])]
+        became = escaped(f"{side['status']}{task}{f' ({pairs})' if pairs else ''}")
+        why = f"<br>{escaped(side['reason'])}" if side["reason"] else ""
+        cells += [f"{became}{why}", share(side["accuracy"])]
     return cells
 
 

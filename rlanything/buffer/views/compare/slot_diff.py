@@ -1,4 +1,4 @@
-"""One slot of a comparison: the versions between its two tasks, the changed words and fields, and why it changed."""
+"""One slot of a comparison: the versions between its two tasks, the changed words and fields, and who refused what."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.model import Lineage, Version
+from rlanything.buffer.views.causes import cause, why_refused
 from rlanything.buffer.views.compare.changes import Status
+from rlanything.buffer.views.compare.reasons import REFUSED, Kin, reason
+from rlanything.buffer.views.compare.sides import Side
 from rlanything.buffer.views.tasks.field_diff import changed_fields
 from rlanything.buffer.views.tasks.word_diff import word_diff
-from rlanything.core.types import Direction, EventKind, Json
-
-_QUOTED = 160
-"""Characters of the critic that a reason quotes."""
+from rlanything.core.adaptation import AcceptanceRule
+from rlanything.core.types import Direction, Json
 
 
 def slot_row(
@@ -21,17 +22,14 @@ def slot_row(
     old: Lineage | None,
     new: Lineage | None,
     accuracy: tuple[float | None, float | None],
-    events: Sequence[Event],
-    *,
-    back: bool,
+    sides: tuple[Side, Side],
+    kin: Kin,
 ) -> dict[str, Json]:
-    """Everything about one slot. `events`: its events in the second buffer's run that are not in the first's.
-
-    back: whether the second buffer is the first one's run, earlier.
-    """
+    """Everything about one slot. sides: what each buffer did that the other did not."""
     before, after = _versions(old), _versions(new)
     common = common_start([v.task.task_id for v in before], [v.task.task_id for v in after])
     undone, made = before[common:], after[common:]
+    owns = sides[0].own(slot, before, common), sides[1].own(slot, after, common)
     return {
         "slot": slot,
         "status": status.value,
@@ -39,9 +37,12 @@ def slot_row(
         "directions": _directions(undone, made, common),
         "accuracy": {"old": accuracy[0], "new": accuracy[1]},
         **_tasks(before, after),
-        "reason": reason(status, undone, made, events, back=back),
+        "reason": reason(status, *owns, kin),
         "refused": [
-            _refusal(event) for event in events if event.kind in (EventKind.REJECTED, EventKind.INVALID)
+            _refusal(event, side, own.rule)
+            for side, own in zip("ab", owns, strict=True)
+            for event in own.events
+            if event.kind in REFUSED
         ],
         "patch": _patch(old, new),
     }
@@ -58,64 +59,10 @@ def path_of(before: Sequence[Version], after: Sequence[Version], common: int, st
     return " -> ".join([" <- ".join(back), *ahead])
 
 
-def reason(
-    status: Status,
-    undone: Sequence[Version],
-    made: Sequence[Version],
-    events: Sequence[Event],
-    *,
-    back: bool,
-) -> str:
-    """Why the slot has its new task, in one sentence."""
-    if status is Status.UNCHANGED:
-        return _refused_reason(events)
-    if status is Status.ADDED:
-        return "Only the second buffer has this slot."
-    if status is Status.REMOVED:
-        return "Only the first buffer has this slot."
-    if not made:
-        return _undone_reason(undone, back)
-    if made[-1].direction is None:
-        return "The two buffers started with different tasks in this slot."
-    return f"{_measured(made[-1])}{_critic(made[-1], events)}."
-
-
-def _undone_reason(undone: Sequence[Version], back: bool) -> str:
-    if back:
-        return f"The second buffer is from before the task was made {_ways(undone)}."
-    kept = undone[0].number - 1
-    return f"The task was made {_ways(undone)} in the first buffer alone; the second has v{kept}."
-
-
-def _measured(version: Version) -> str:
-    way = "harder" if version.direction is Direction.HARDER else "easier"
-    before = version.accuracy_before
-    start = "It was" if before is None else f"The policy solved {before:.0%}, so it was"
-    outcome = "" if version.accuracy is None else f" and solves {version.accuracy:.0%} of it"
-    return f"{start} made {way} in iteration {version.iteration}{outcome}"
-
-
-def _critic(version: Version, events: Sequence[Event]) -> str:
-    for event in reversed(events):
-        mine = event.task is not None and event.task.task_id == version.task.task_id
-        if mine and event.critic:
-            said = " ".join(event.critic.split()).rstrip(".")
-            return f"; the critic said: {said[:_QUOTED]}{'...' if len(said) > _QUOTED else ''}"
-    return ""
-
-
-def _refused_reason(events: Sequence[Event]) -> str:
-    refused = [event for event in events if event.kind in (EventKind.REJECTED, EventKind.INVALID)]
-    if not refused:
-        return ""
-    last, count = refused[-1], len(refused)
-    more = f" (the last of {count} refused tries)" if count > 1 else ""
-    return f"A try to make it {last.direction} was refused: {last.reason or 'outside the acceptance band'}{more}."
-
-
-def _refusal(event: Event) -> dict[str, Json]:
-    task = event.task
+def _refusal(event: Event, side: str, rule: AcceptanceRule) -> dict[str, Json]:
+    task, found = event.task, cause(event, rule)
     return {
+        "side": side,
         "kind": event.kind.value,
         "iteration": event.iteration,
         "direction": event.direction.value,
@@ -123,6 +70,8 @@ def _refusal(event: Event) -> dict[str, Json]:
         "task_id": None if task is None else task.task_id,
         "instruction": None if task is None else task.instruction,
         "reason": event.reason,
+        "cause": None if found is None else found.value,
+        "why": why_refused(event, rule),
     }
 
 
@@ -141,11 +90,6 @@ def _directions(undone: Sequence[Version], made: Sequence[Version], common: int)
     flipped = {Direction.HARDER: "easier", Direction.EASIER: "harder"}
     back = [flipped[v.direction] for v in reversed(undone) if v.direction is not None]
     return back + [v.direction.value for v in made if v.direction is not None] if common else []
-
-
-def _ways(versions: Sequence[Version]) -> str:
-    ways = dict.fromkeys(v.direction.value for v in versions if v.direction is not None)
-    return " and ".join(ways) or "another one"
 
 
 def _patch(old: Lineage | None, new: Lineage | None) -> dict[str, Json]:

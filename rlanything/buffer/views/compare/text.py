@@ -9,9 +9,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from rlanything.buffer.views.causes import Cause, spelled_cause
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines, marked, shortened
-from rlanything.buffer.views.compare.two_way import listed
+from rlanything.buffer.views.compare.two_way import ENDS, listed
 from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain, share
+from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.printable import one_line, safe
 
 _BAR = 30
@@ -31,7 +33,8 @@ _LINES = {"-": "red", "+": "green"}
 
 def diff_text(page: dict[str, Any], screen: Screen) -> str:
     """The whole comparison: counts, difficulty, concentration, then slot by slot."""
-    head = lay_out([heading(title(page)), plain(counts_line(page["counts"]))], screen)
+    causes = [plain(line)] if (line := causes_line(page)) else []
+    head = lay_out([heading(title(page)), plain(counts_line(page)), *causes], screen)
     parts = [head, _difficulty(page, screen), _concentration(page, screen)]
     parts += [lay_out([Text(""), *_slot(row)], screen) for row in listed(page)]
     return "".join(parts)
@@ -42,23 +45,51 @@ def title(page: Mapping[str, Any]) -> str:
     return f"{page['a']['name']} -> {page['b']['name']}"
 
 
-def counts_line(counts: Mapping[str, int | None]) -> str:
+def counts_line(page: Mapping[str, Any]) -> str:
     """The comparison in one line; the parts after `slots:` add up. Tries of files are there only if there are any."""
+    counts = page["counts"]
     parts = [f"{counts['unchanged']} unchanged", f"{counts['harder']} harder", f"{counts['easier']} easier"]
     parts += [f"{counts[key]} {key.replace('_', ' ')}" for key in ("both_ways", "replaced") if counts[key]]
     parts += [f"{counts['added']} added", f"{counts['removed']} removed"]
     noun = "slot" if counts["slots"] == 1 else "slots"
     once = f"{counts['more_than_once']} more than once"
-    return f"{counts['slots']} {noun}: {', '.join(parts)}; {'; '.join([once, *_tries(counts)])}"
+    return f"{counts['slots']} {noun}: {', '.join(parts)}; {'; '.join([once, *_tries(page)])}"
 
 
-def _tries(counts: Mapping[str, int | None]) -> list[str]:
-    kinds, tries = ("rejected", "invalid", "pending"), counts["tries"]
-    if tries and not any(counts[kind] for kind in kinds):  # a file knows its tries, not their ends
+def _tries(page: Mapping[str, Any]) -> list[str]:
+    """What became of the tries; of two runs, of the tries of each."""
+    tries, sides = page["counts"]["tries"], _sides(page)
+    if tries and not any(
+        side[end] for side in sides.values() for end in ENDS
+    ):  # of a file, or of an imported buffer
         return [f"{tries} new {'try' if tries == 1 else 'tries'} that became no task"]
-    if None in (counts[kind] for kind in kinds):
-        return []
-    return [f"tries: {', '.join(f'{counts[kind]} {kind}' for kind in kinds)}"]
+    said = [f"{label}{', '.join(f'{side[end]} {end}' for end in ENDS)}" for label, side in sides.items()]
+    return [f"tries: {'; '.join(said)}"] if said else []
+
+
+def causes_line(page: Mapping[str, Any]) -> str:
+    """`rejected: 3 unsolved, 1 past 0.80`, of each side that rejected something; '' where none did."""
+    said = []
+    for label, side in _sides(page).items():
+        band = page["a" if label == "A " else "b"]["band"]
+        rule = AcceptanceRule(band["low"], band["high"])
+        found = [
+            f"{side['causes'][one.value]} {spelled_cause(one, rule)}"
+            for one in Cause
+            if one.value in side["causes"]
+        ]
+        if other := side["rejected"] - sum(side["causes"].values()):
+            found.append(f"{other} for another reason")
+        said += [f"{label}{', '.join(found)}"] if found else []
+    return f"rejected: {'; '.join(said)}" if said else ""
+
+
+def _sides(page: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The ends of the tries by the label of their side; without a label where one side alone can have tried."""
+    a, b = page["tries"]["a"], page["tries"]["b"]
+    if b is None:
+        return {}
+    return {"": b} if a is None else {"A ": a, "B ": b}
 
 
 def _difficulty(page: Mapping[str, Any], screen: Screen) -> str:

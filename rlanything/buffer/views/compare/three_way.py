@@ -11,6 +11,8 @@ import numpy as np
 
 from rlanything.buffer.model import Lineage
 from rlanything.buffer.views.compare.changes import STATUSES, Changes, Status, changes
+from rlanything.buffer.views.compare.reasons import did
+from rlanything.buffer.views.compare.sides import Side, new_events
 from rlanything.buffer.views.compare.slot_diff import common_start, path_of
 from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.tasks.field_diff import changed_fields
@@ -50,6 +52,7 @@ def three_page(base: Source, a: Source, b: Source) -> dict[str, Json]:
         pair = ways_a.get(slot, Status.UNCHANGED), ways_b.get(slot, Status.UNCHANGED)  # in neither: no change
         rows.append((slot, *pair, _verdict(*pair, alike=slot in same)))
     counts = Counter(verdict.value for *_, verdict in rows)
+    of_a, of_b = (Side(source, new_events(base, source)) for source in (a, b))
     return {
         "format": "rlanything buffer diff3",
         "schema": 1,
@@ -58,7 +61,7 @@ def three_page(base: Source, a: Source, b: Source) -> dict[str, Json]:
         "b": b.name,
         "counts": {"slots": len(slots), **{verdict.value: counts[verdict.value] for verdict in Verdict}},
         "agreement": agreement([(way_a.value, way_b.value) for _, way_a, way_b, _ in rows]),
-        "slots": [_row(base, a, b, *row) for row in rows if row[3] is not Verdict.UNCHANGED],
+        "slots": [_row(base, of_a, of_b, *row) for row in rows if row[3] is not Verdict.UNCHANGED],
     }
 
 
@@ -89,7 +92,16 @@ def three_text(page: Mapping[str, Any], screen: Screen) -> str:
     paired = any(row["shared"] for row in page["slots"])
     heads = ("slot", "", "A", "acc", "task", "B", "acc", "task", *(_PAIRED if paired else ()))
     cells = [_cells(row, room, paired=paired) for row in page["slots"]]
-    return text + "\n" + "".join(aligned(heads, cells, {0}, screen))
+    table = list(aligned(heads, cells, {0}, screen))
+    why = ["", *(_why(row, screen) for row in page["slots"])]
+    return text + "\n" + "".join(line + below for line, below in zip(table, why, strict=True))
+
+
+def _why(row: Mapping[str, Any], screen: Screen) -> str:
+    """What each run did with the slot, below its line of the table."""
+    told = [(name, row[side]["reason"]) for name, side in (("A", "a"), ("B", "b"))]
+    lines = [plain(f"      {name}: {one_line(said)}") for name, said in told if said]
+    return lay_out(lines, screen) if lines else ""
 
 
 def shared_line(shared: Mapping[str, Any]) -> str:
@@ -142,7 +154,7 @@ def _statuses(found: Changes) -> dict[int, Status]:
 
 
 def _row(
-    base: Source, a: Source, b: Source, slot: int, way_a: Status, way_b: Status, verdict: Verdict
+    base: Source, a: Side, b: Side, slot: int, way_a: Status, way_b: Status, verdict: Verdict
 ) -> dict[str, Json]:
     old = base.buffer.lineage(slot) if slot in base.buffer else None
     return {
@@ -151,7 +163,7 @@ def _row(
         "base": old.head.task.instruction if old else None,
         "a": _became(old, a, slot, way_a),
         "b": _became(old, b, slot, way_b),
-        "shared": _shared(_head(a, slot), _head(b, slot)),
+        "shared": _shared(_head(a.source, slot), _head(b.source, slot)),
     }
 
 
@@ -175,7 +187,8 @@ def _head(source: Source, slot: int) -> Task | None:
     return source.buffer.head(slot) if slot in source.buffer else None
 
 
-def _became(old: Lineage | None, source: Source, slot: int, status: Status) -> dict[str, Json]:
+def _became(old: Lineage | None, side: Side, slot: int, status: Status) -> dict[str, Json]:
+    source = side.source
     new = source.buffer.lineage(slot) if slot in source.buffer else None
     before, after = (lineage.versions if lineage else () for lineage in (old, new))
     common = common_start([v.task.task_id for v in before], [v.task.task_id for v in after])
@@ -187,6 +200,7 @@ def _became(old: Lineage | None, source: Source, slot: int, status: Status) -> d
         "instruction": head.instruction if head else None,
         "fields": changed_fields(base, head) if base and head and base.task_id != head.task_id else [],
         "accuracy": source.accuracies.get((slot, head.task_id)) if head else None,
+        "reason": did(side.own(slot, after, common)) if before and after else "",
     }
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from rlanything.buffer.event import Event
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage
 from rlanything.buffer.views.columns.table import Table
 from rlanything.buffer.views.compare import statistics
 from rlanything.buffer.views.compare.changes import STATUSES, Changes, Status, changes
+from rlanything.buffer.views.compare.reasons import REFUSED, Kin
+from rlanything.buffer.views.compare.sides import Side, kin, sides
 from rlanything.buffer.views.compare.slot_diff import slot_row
 from rlanything.buffer.views.find.measurements import first_accuracies
 from rlanything.buffer.views.find.source import Source
@@ -23,9 +23,8 @@ from rlanything.buffer.views.tasks.task_fields import find_field
 from rlanything.core.errors import unknown
 from rlanything.core.types import EventKind, Json
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON that `diff --json` writes."""
-REFUSED = (EventKind.REJECTED, EventKind.INVALID)
 ONLY = (
     "changed",
     *(status.value for status in STATUSES if status is not Status.UNCHANGED),
@@ -34,8 +33,8 @@ ONLY = (
 )
 """The values of `--only`. The last ones are what became of a try."""
 
-_UNKNOWN: dict[str, int | None] = {"rejected": None, "invalid": None, "pending": None}
-"""What became of the tries where one side is a file: a file knows its tries, not their ends."""
+ENDS = ("rejected", "invalid", "pending")
+"""What became of a try."""
 
 
 def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bool = True) -> dict[str, Json]:
@@ -49,14 +48,16 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
     left, later = _measured_later(left, a, b)
     found = changes(left, right)
     field = find_field(by, statistics.compared_fields(left, right)) if by else ""
-    events = new_events(a, b)
+    two, related = sides(a, b), kin(a, b)
+    counted = _tries(two, related)
     partial = a.partial or (b.partial and later > 0), b.partial  # what was measured later, B's run tells
     page: dict[str, Json] = {
         "format": "rlanything buffer diff",
         "schema": SCHEMA,
         "a": _named(a, left),
         "b": _named(b, right),
-        "counts": {**statistics.counts(found), **(_refused(events) if a.run and b.run else _UNKNOWN)},
+        "counts": {**statistics.counts(found), **{end: (counted["b"] or {}).get(end) for end in ENDS}},
+        "tries": counted,
         "difficulty": {
             **statistics.difficulty(found, a.rule, b.rule, partial=partial),
             "measured_later": later,
@@ -65,35 +66,13 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
         "by": field or None,
         "only": only or None,
     }
-    return {**page, "slots": list(_rows(a, b, found, events, only)) if details else None}
+    return {**page, "slots": list(_rows(two, related, found, only)) if details else None}
 
 
 def listed(page: dict[str, Any]) -> list[dict[str, Any]]:
     """The slots that text and Markdown show: without `--only`, those whose task changed."""
     rows: list[dict[str, Any]] = page["slots"] or []
     return [row for row in rows if page["only"] or row["status"] != Status.UNCHANGED]
-
-
-def new_events(a: Source, b: Source) -> tuple[Event, ...]:
-    """The events before B that are not among those before A, in order.
-
-    A file has no events, so of B's only those that made a version are told apart from what happened before A.
-    """
-    if a.run is None:
-        return tuple(event for event in b.events if event.kind is EventKind.ACCEPTED)
-    past = Counter(_identity(event) for event in a.events)
-    fresh = []
-    for event in b.events:
-        if past[_identity(event)]:
-            past[_identity(event)] -= 1
-        else:
-            fresh.append(event)
-    return tuple(fresh)
-
-
-def _identity(event: Event) -> tuple[object, ...]:
-    task_id = event.task.task_id if event.task else None
-    return event.kind, event.slot, event.iteration, event.parent_id, task_id, event.seed, event.reply
 
 
 def _measured_later(table: Table, a: Source, b: Source) -> tuple[Table, int]:
@@ -120,6 +99,16 @@ def _noted_by(b: Source, old: Lineage) -> float:
     return np.nan
 
 
+def _tries(two: tuple[Side, Side], related: Kin) -> dict[str, Any]:
+    """What became of each side's own tries. None where one side is a file: a file knows its tries, not their ends.
+
+    None too for the earlier of two iterations of a run: all that it did the later one did.
+    """
+    if any(side.source.run is None for side in two):
+        return {"a": None, "b": None}
+    return {"a": None if related is Kin.FORWARD else two[0].tries, "b": two[1].tries}
+
+
 def _named(source: Source, table: Table) -> dict[str, Json]:
     return {
         "name": source.name,
@@ -131,59 +120,23 @@ def _named(source: Source, table: Table) -> dict[str, Json]:
     }
 
 
-def _refused(events: Sequence[Event]) -> dict[str, int | None]:
-    """Rejected: refused after rollouts. Invalid: refused before any rollout. Pending: not decided yet.
-
-    Among the new events may be decisions on older proposals, so a decision is matched with its own proposal.
-    """
-    kinds = Counter(event.kind for event in events)
-    waiting: Counter[tuple[int, str]] = Counter()
-    for event in events:
-        if event.task is not None:
-            about = event.slot, event.task.task_id
-            if event.kind is EventKind.PROPOSED:
-                waiting[about] += 1
-            elif event.kind is not EventKind.INVALID:
-                waiting[about] = max(0, waiting[about] - 1)
-    return {
-        "rejected": kinds[EventKind.REJECTED],
-        "invalid": kinds[EventKind.INVALID],
-        "pending": waiting.total(),
-    }
-
-
 def _concentration(a: Table, b: Table, found: Changes, field: str) -> list[Json]:
     rows = statistics.concentration(a, b, found)
     return [row.to_json() for row in rows if not field or row.field == field]
 
 
-def _rows(
-    a: Source, b: Source, found: Changes, events: Sequence[Event], only: str
-) -> Iterator[dict[str, Json]]:
+def _rows(two: tuple[Side, Side], related: Kin, found: Changes, only: str) -> Iterator[dict[str, Json]]:
     """The slots whose history differs, ascending; with `only`, those of one kind."""
-    by_slot: dict[int, list[Event]] = defaultdict(list)
-    for event in events:
-        by_slot[event.slot].append(event)
-    back = _is_back(a, b)
+    a, b = (side.source for side in two)
     for place, slot in enumerate(found.slots.tolist()):
         old = a.buffer.lineage(slot) if found.row_a[place] >= 0 else None
         new = b.buffer.lineage(slot) if found.row_b[place] >= 0 else None
-        tries = {event.kind for event in by_slot.get(slot, ())}
+        tries = {event.kind for side in two for event in side.by_slot.get(slot, ())}
         if (old == new and not tries.intersection(REFUSED)) or not _wanted(found, place, only, tries):
             continue
         accuracy = (_number(found.old[place]), _number(found.new[place]))
         status = STATUSES[found.status[place]]
-        yield slot_row(slot, status, old, new, accuracy, by_slot.get(slot, ()), back=back)
-
-
-def _is_back(a: Source, b: Source) -> bool:
-    """Whether B is an earlier iteration of A's run."""
-    if a.run is None or b.run is None or a.revision != b.revision or b.iteration >= a.iteration:
-        return False
-    # The folders of a revision's runs are paths in git, and those on disk may be written in two ways.
-    return a.run.folder == b.run.folder or (
-        not a.revision and a.run.folder.resolve() == b.run.folder.resolve()
-    )
+        yield slot_row(slot, status, old, new, accuracy, two, related)
 
 
 def _wanted(found: Changes, place: int, only: str, tries: set[EventKind]) -> bool:

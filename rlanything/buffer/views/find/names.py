@@ -125,6 +125,7 @@ def _require_run(name: str, root: Path, revisions: list[str]) -> None:
 
 
 def _default(revision: Revision, prefer: str) -> str:
+    revision.require_runs()
     runs = revision.runs
     if not runs:
         problem = f": {revision.not_here}" if revision.lost else f" has no run with a buffer below {RUNS}/"

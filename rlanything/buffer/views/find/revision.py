@@ -97,11 +97,7 @@ class Revision:
         Other runs are looked at only where there is none of that name.
         """
         short = name.removeprefix("runs/").rstrip("/")
-        if is_trial(self.root, self.name):
-            raise TaskBufferError(
-                f"revision {self.name}: a trial of a sweep, recorded by its parameters and summary alone; its runs are "
-                "in sweeps/<name>/trials/<number>/runs/"
-            )
+        self.require_runs()
         if not self._holds(short):
             without = f"; {self.not_here}" if self.lost else ""
             raise TaskBufferError(
@@ -109,6 +105,14 @@ class Revision:
             )
         with _explained(self):
             return open_run(Path("runs") / short, self)
+
+    def require_runs(self) -> None:
+        """Raise `TaskBufferError` for a trial of a sweep: the runs there are those of the commit which it varies."""
+        if is_trial(self.root, self.name):
+            raise TaskBufferError(
+                f"revision {self.name}: a trial of a sweep, recorded by its parameters and summary alone; its runs are "
+                "in sweeps/<name>/trials/<number>/runs/"
+            )
 
     def _holds(self, short: str) -> bool:
         path = Path(short)

@@ -8,9 +8,11 @@ from typing import Any
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.views.causes import Cause, cause, why_refused
 from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.history.slots import find_task
 from rlanything.buffer.views.terminal import Screen, aligned, cut, heading, lay_out, plain, share
+from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.printable import one_line
 from rlanything.core.types import Direction, EventKind, Json
 
@@ -20,7 +22,10 @@ _BESIDE = 84
 
 @dataclass(frozen=True)
 class Filter:
-    """Which events are wanted; None and '' match everything. first, last: iterations. words: part of any text."""
+    """Which events are wanted; None and '' match everything. first, last: iterations. words: part of any text.
+
+    cause: of a rejection, by the acceptance rule of the run's project.
+    """
 
     kind: EventKind | None = None
     direction: Direction | None = None
@@ -28,8 +33,9 @@ class Filter:
     last: int | None = None
     proposer: str = ""
     words: str = ""
+    cause: Cause | None = None
 
-    def wants(self, event: Event) -> bool:
+    def wants(self, event: Event, rule: AcceptanceRule) -> bool:
         """Whether an event passes."""
         return (
             self.kind in (None, event.kind)
@@ -37,6 +43,7 @@ class Filter:
             and (self.first is None or event.iteration >= self.first)
             and (self.last is None or event.iteration <= self.last)
             and (not self.proposer or event.proposer == self.proposer)
+            and self.cause in (None, cause(event, rule))
             and (not self.words or self.words.lower() in _texts(event).lower())
         )
 
@@ -51,13 +58,13 @@ def log_page(source: Source, target: str, wanted: Filter) -> dict[str, Json]:
         for lineage in source.buffer.lineages
         for version in lineage.versions
     }
-    events = [e for e in source.events if wanted.wants(e) and slot in (None, e.slot)]
+    events = [e for e in source.events if wanted.wants(e, source.rule) and slot in (None, e.slot)]
     return {
         "name": source.name,
         "slot": slot,
         "events": len(source.events),
         "torn_bytes": source.run.log.torn,
-        "rows": [_row(event, numbers) for event in events],
+        "rows": [_row(event, numbers, source.rule) for event in events],
     }
 
 
@@ -74,15 +81,15 @@ def log_text(page: Mapping[str, Any], screen: Screen) -> str:
         return top
     room = max(16, screen.width - _BESIDE)
     cells = [
-        [*_cells(row), cut(one_line(row["reason"] or row["critic"] or row["instruction"] or ""), room)]
+        [*_cells(row), cut(one_line(row["why"] or row["critic"] or row["instruction"] or ""), room)]
         for row in rows
     ]
     names = ("iteration", "slot", "event", "version", "direction", "accuracy", "by", "about")
     return top + "".join(aligned(names, cells, {0, 1}, screen))
 
 
-def _row(event: Event, numbers: Mapping[tuple[int, str], int]) -> dict[str, Json]:
-    parent = numbers.get((event.slot, event.parent_id))
+def _row(event: Event, numbers: Mapping[tuple[int, str], int], rule: AcceptanceRule) -> dict[str, Json]:
+    parent, found = numbers.get((event.slot, event.parent_id)), cause(event, rule)
     return {
         "iteration": event.iteration,
         "slot": event.slot,
@@ -96,6 +103,8 @@ def _row(event: Event, numbers: Mapping[tuple[int, str], int]) -> dict[str, Json
         "instruction": event.task.instruction if event.task else None,
         "critic": event.critic,
         "reason": event.reason,
+        "cause": None if found is None else found.value,
+        "why": why_refused(event, rule),
         "reply": event.reply,
     }
 
@@ -116,6 +125,8 @@ def _details(row: Mapping[str, Any]) -> Iterator[Any]:
     proposer = "" if by == "-" else f"  by {by}"
     yield plain("")
     yield heading(f"iteration {iteration}  {kind}  {version}  {direction}  accuracy {accuracy}{proposer}")
+    if row["cause"]:
+        yield plain(f"    cause: {row['why']}")
     for name in ("instruction", "reason", "critic", "reply"):
         if row[name]:
             yield plain(f"    {name}: {one_line(row[name])}")
