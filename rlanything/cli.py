@@ -119,7 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from rlanything.buffer.views.cli.commands import add_commands as add_buffer
     from rlanything.checks.cli import add_checks
-    from rlanything.compare.cli import add_compare, add_run_page
+    from rlanything.compare.cli import add_compare, add_run_page, diff_of_arms
     from rlanything.exams.commands import add_commands as add_livebench
     from rlanything.exports.cli import add_export
     from rlanything.repro.cli import add_commands as add_proof
@@ -140,7 +140,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_rehearse(commands)
     _add_sweep(commands)
     add_checks(commands)
-    add_buffer(commands, replayed)
+    add_buffer(commands, replayed, diff_of_arms)
     add_export(add_rollouts(commands))
     add_view(commands)
     add_compare(commands)

@@ -113,3 +113,12 @@ def _write(
     else:
         output.write_text(page())
     print(f"wrote {output.place}")
+
+
+def diff_of_arms(args: argparse.Namespace) -> None:
+    """Print the comparison of the buffers of two arms, `args.names`: what `rlanything buffer diff` may not import."""
+    from rlanything.buffer.views.cli.output import print_page
+    from rlanything.compare.buffers import diff_arms
+    from rlanything.compare.buffers.text import arms_text
+
+    print_page(diff_arms(*args.names, root=args.root), arms_text, args.json)

@@ -25,6 +25,7 @@ from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.storage import snapshot_iteration
 from rlanything.buffer.views.cli.commands import add_commands
 from rlanything.buffer.views.find.runs import open_run
+from rlanything.compare.cli import diff_of_arms
 from rlanything.core.types import Direction, EventKind, Task
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
@@ -37,7 +38,9 @@ NASTY = "say [bold]hi[/bold] \x1b[2J\x1b]0;title\x07 \u202egnp.exe \x9b31m\nand 
 def command(*words, root="."):
     """Run `rlanything buffer WORDS`; its exit code."""
     parser = cli.plain_parser()
-    add_commands(parser.add_subparsers(required=True), lambda folder: (1, f"replayed {folder.name}"))
+    add_commands(
+        parser.add_subparsers(required=True), lambda folder: (1, f"replayed {folder.name}"), diff_of_arms
+    )
     return cli.answer(parser, ["--root", str(root), "buffer", *words])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from rlanything.buffer.views import commands
-from rlanything.buffer.views.cli.compare import add_diff, add_drift
+from rlanything.buffer.views.cli.compare import Arms, add_diff, add_drift
 from rlanything.buffer.views.cli.history import add_log, add_verify
 from rlanything.buffer.views.cli.output import print_page
 from rlanything.buffer.views.cli.transfer import add_export, add_import
@@ -16,10 +16,10 @@ from rlanything.parser import Subparsers
 _ABOUT = "What happened to the tasks of a run: read, compare, check and exchange its task buffer."
 
 
-def add_commands(subparsers: Subparsers[argparse.ArgumentParser], deep: Deep) -> None:
+def add_commands(subparsers: Subparsers[argparse.ArgumentParser], deep: Deep, arms: Arms) -> None:
     """Add the commands of `rlanything buffer`. Each sets `run`: from parsed arguments, with `root`, to an exit code.
 
-    deep: the replay of a run, for `buffer verify --deep`.
+    deep: the replay of a run, for `buffer verify --deep`. arms: the comparison of two arms, for `buffer diff`.
     """
     buffer = subparsers.add_parser("buffer", help="what happened to the tasks", description=_ABOUT)
     commands = buffer.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -37,8 +37,9 @@ def add_commands(subparsers: Subparsers[argparse.ArgumentParser], deep: Deep) ->
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=answer)
-    for add in (add_log, add_diff, add_drift, add_export, add_import):
+    for add in (add_log, add_drift, add_export, add_import):
         add(commands)
+    add_diff(commands, arms)
     add_verify(commands, deep)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_page, print_text
+from rlanything.buffer.views.find.arms import are_arms
 from rlanything.core.printable import safe
 from rlanything.parser import Subparsers
 
@@ -21,14 +22,20 @@ _NAMES = """
 A buffer is named by a path or a run below runs/, each optionally @ITERATION; by a .jsonl or .parquet file; or by
 REVISION[:RUN[@ITERATION]], where REVISION is what git calls one (main, HEAD~2, a tag) or a DVC experiment's name.
 With one name, a revision is compared with the run on disk, and a run's start with its end. With three, the first is
-where the other two come from.
+where the other two come from. Two arms, such as full and low:full, are compared seed by seed and on average.
 """
 
 
-def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
+Arms = Callable[[argparse.Namespace], None]
+"""Prints the comparison of two arms over their seeds, by what this room may not import."""
+
+
+def add_diff(commands: Subparsers[argparse.ArgumentParser], arms: Arms) -> None:
     """Add `buffer diff`."""
     parser = commands.add_parser("diff", help="compare two buffers", description=_NAMES)
-    parser.add_argument("names", metavar="BUFFER", nargs="+", help="[A] B, or BASE A B for three ways")
+    parser.add_argument(
+        "names", metavar="BUFFER", nargs="+", help="[A] B, BASE A B for three ways, or ARM ARM"
+    )
     parser.add_argument("--stat", action="store_true", help="counts, difficulty and concentration, no slots")
     kinds = "changed, harder, easier, both ways, replaced, added, removed, more than once, rejected, invalid"
     parser.add_argument("--only", default="", metavar="KIND", help=f"list only these slots: {kinds}")
@@ -42,7 +49,7 @@ def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "--html", type=Path, metavar="FILE", help="as a page that can be sorted and filtered, into FILE"
     )
     how.add_argument("--md", action="store_true", help="as Markdown, for a pull request")
-    parser.set_defaults(run=_answer_diff)
+    parser.set_defaults(run=_answer_diff, arms=arms)
 
 
 def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -62,8 +69,23 @@ def _answer_diff(args: argparse.Namespace) -> int:
         raise TaskBufferError(
             f"{len(args.names)} buffers were named; diff compares two, or two with their base"
         )
+    if len(args.names) == 2 and are_arms(*args.names, args.root):
+        _require_no_option(args)
+        args.arms(args)
+        return 0
     differs = (_three_ways if len(args.names) == 3 else _two_ways)(args, place)
     return int(args.exit_code and differs)
+
+
+def _require_no_option(args: argparse.Namespace) -> None:
+    """Raise `TaskBufferError` for an option that a comparison of two arms does not take."""
+    options = ("stat", "only", "by", "exit_code", "html", "md")
+    given = [f"--{option.replace('_', '-')}" for option in options if getattr(args, option)]
+    if given:
+        raise TaskBufferError(
+            f"{', '.join(given)}: a comparison of two arms takes --json only; name a seed of each, such as "
+            f"{args.names[0]}/seed-0"
+        )
 
 
 def _two_ways(args: argparse.Namespace, place: Output | None) -> bool:

@@ -65,6 +65,14 @@ def three_page(base: Source, a: Source, b: Source) -> dict[str, Json]:
     }
 
 
+def agreement_of(base: Source, a: Source, b: Source) -> dict[str, Any]:
+    """`agreement` of what A and B made of the slots of their base, without the slots themselves."""
+    ways_a, ways_b = (_statuses(changes(base.table, source.table)) for source in (a, b))
+    still = Status.UNCHANGED
+    slots = ways_a.keys() | ways_b.keys()
+    return agreement([(ways_a.get(slot, still).value, ways_b.get(slot, still).value) for slot in slots])
+
+
 def agreement(pairs: list[tuple[str, str]]) -> dict[str, Json]:
     """How often A and B agree on a slot's status, how often they would by chance, and Cohen's kappa."""
     total = len(pairs)
