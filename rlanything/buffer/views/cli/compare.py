@@ -69,7 +69,7 @@ def _answer_diff(args: argparse.Namespace) -> int:
         raise TaskBufferError(
             f"{len(args.names)} buffers were named; diff compares two, or two with their base"
         )
-    if len(args.names) == 2 and are_arms(*args.names, args.root):
+    if len(args.names) == 2 and are_arms(args.names[0], args.names[1], args.root):
         _require_no_option(args)
         args.arms(args)
         return 0
