@@ -14,6 +14,7 @@ from dvc.cli import main
 
 from rlanything.buffer import TaskBufferError
 from rlanything.buffer.views import diff
+from rlanything.buffer.views.find.arms import seeds_of
 from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.revision import commit_of
 from rlanything.files.project import SWEEP_EMAIL
@@ -317,6 +318,13 @@ def test_a_partial_clone_says_what_it_lacks(made, tmp_path):
         TaskBufferError, match=r"HEAD: \d+ files or folders .* `git fetch --refetch --no-filter`"
     ):
         find("HEAD:full/seed-0", tmp_path / "place")
+
+
+def test_an_arm_at_a_revision_is_compared_with_that_on_disk(project, capsys):
+    assert seeds_of("HEAD:full") == seeds_of("main:runs/full") == seeds_of("full") == ["seed-0", "seed-1"]
+    assert seeds_of("HEAD:nobody") == seeds_of("HEAD:full/seed-0") == seeds_of("nowhere:full") == []
+    assert command("diff", "HEAD:full", "full") == 0
+    assert "kappa of A and B, one seed  mean 1.00 of 2: 1.00, 1.00\n" in capsys.readouterr().out
 
 
 def trial_of(project):
