@@ -1,4 +1,4 @@
-"""What a run stores of an iteration's episodes, and that it says what each of them taught."""
+"""What a run stores of an iteration's episodes says what each of them taught; what it keeps is enough to go on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import json
 import pytest
 from scripted import World, task
 
+from rlanything.buffer import read_snapshot, write_snapshot
 from rlanything.config import ArmConfig
-from rlanything.core.types import Lesson
+from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
+from rlanything.core.types import Direction, EventKind, Lesson, Proposal
+from rlanything.loop.batch import LoopState
 from rlanything.loop.critic import CriticRecord
 from rlanything.loop.record import EpisodeRecord, episode_records
 from rlanything.rewards.unit_tests.records import UnitTestRecord
@@ -79,3 +82,46 @@ def test_the_records_of_a_critic_and_of_tests_have_the_same_bounds():
     for read in (CriticRecord.from_json, UnitTestRecord.from_json):
         with pytest.raises(ValueError, match=rf"^slot: Input should be less than or equal to {MOST}"):
             read({**record, "slot": MOST + 1})
+
+
+def adapting() -> World:
+    """Level 1 is always won and asks for level 7, which is won half of the time; level 2 is as it should be."""
+    return World({1: 4, 2: 2, 7: 2}, adapter=lambda _: "level 7")
+
+
+def read_again(state: LoopState, folder) -> LoopState:
+    """The state as a killed process leaves it: JSON and a snapshot of the buffer."""
+    write_snapshot(state.buffer, folder / "buffer.jsonl")
+    text = json.dumps(
+        [state.iteration, state.cursor, state.tokens, [proposal_to_json(p) for p in state.pending]]
+    )
+    iteration, cursor, tokens, pending = json.loads(text)
+    buffer = read_snapshot(folder / "buffer.jsonl")
+    return LoopState(iteration, buffer, cursor, tuple(proposal_from_json(p) for p in pending), tokens)
+
+
+def test_a_resumed_loop_decides_the_proposals_that_were_pending(tmp_path):
+    first = adapting()
+    before = first.loop.collect(first.start(task(1), task(2))).state
+    assert [p.task for p in before.pending] == [task(7)]
+    resumed = adapting().loop.collect(read_again(before, tmp_path))
+    assert [e.kind for e in resumed.events] == [EventKind.ACCEPTED]
+    assert resumed.state.buffer.head(0) == task(7)
+
+
+def test_a_resumed_loop_and_one_that_was_never_stopped_collect_the_same(tmp_path):
+    resumed, alone = adapting(), adapting()
+    kept = state = alone.start(task(1), task(2))
+    for _ in range(4):
+        kept, state = resumed.loop.collect(read_again(kept, tmp_path)), alone.loop.collect(state)
+        assert kept == state
+        kept, state = kept.state, state.state
+    assert state.buffer.accepted == 1
+
+
+def test_a_proposal_survives_json_with_and_without_a_task():
+    for made in (task(7), None):
+        proposal = Proposal(
+            3, Direction.EASIER, "parent", 0.125, "critic", "prompt", "reply → 猫", 2**62, 5, made, "why"
+        )
+        assert proposal_from_json(json.loads(json.dumps(proposal_to_json(proposal)))) == proposal
