@@ -43,7 +43,7 @@ class Commit:
 
     @property
     def is_trial(self) -> bool:
-        """Whether a sweep recorded it: params.yaml and the summary are the trial's, all else is what it varies."""
+        """Whether a sweep recorded it: dvc.lock then has the evaluations and runs of the commit that it varies."""
         return is_trial(self.root, self.hash)
 
     def read(self, path: str) -> bytes | None:
