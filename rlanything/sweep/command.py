@@ -30,6 +30,7 @@ from rlanything.sweep.study.storage import storage_errors
 from rlanything.sweep.study.study import SweepStudy
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.claims import Claims
+from rlanything.sweep.trials.earlier import with_other_seeds
 from rlanything.sweep.trials.inputs import Inputs
 from rlanything.sweep.trials.key import Key, check_unchanged, other_study
 from rlanything.sweep.trials.status import status_line
@@ -74,11 +75,16 @@ def run_sweep(path: Path, root: Path, params: Path, options: Options) -> None:
     def say(text: str) -> None:
         print(safe_lines(f"sweep {name}: {text}"), file=sys.stderr, flush=True)
 
-    other = other_study(folder, name, key)
-    if other is not None:
-        say(other)
     with storage_errors(options.storage):
-        board = Board(SweepStudy(place.name, sweep, baseline_values(sweep, base), place, options.storage))
+        earlier = with_other_seeds(folder, name, key, options.storage)
+        points = []
+        if earlier is not None:
+            points = earlier.points(sweep)
+            say(earlier.announcement())
+        elif (other := other_study(folder, name, key)) is not None:
+            say(other)
+        study = SweepStudy(place.name, sweep, baseline_values(sweep, base), place, options.storage, points)
+        board = Board(study, earlier)
         key.write(place)
         worker = Worker(
             board, inputs, Claims(place / "claims"), options.workers, say,

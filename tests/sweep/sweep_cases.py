@@ -15,6 +15,7 @@ from rlanything.cli import main
 from rlanything.core.seeds import derive_seed
 from rlanything.runs import workers
 from rlanything.sweep.declare.space import SETS
+from rlanything.sweep.declare.starts import Start
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.study.study import SweepStudy
 from rlanything.sweep.trials.board import Board
@@ -46,9 +47,11 @@ def declared(**changes: Any) -> Sweep:
     return Sweep.model_validate({**data, **changes})
 
 
-def make(sweep: Sweep, folder: Path, url: str | None = None, name: str = "case") -> Board:
+def make(
+    sweep: Sweep, folder: Path, url: str | None = None, name: str = "case", points: Sequence[Start] = ()
+) -> Board:
     """An opened study and what all workers see of it."""
-    return Board(SweepStudy(name, sweep, BASE, folder, url))
+    return Board(SweepStudy(name, sweep, BASE, folder, url, points))
 
 
 def truth(sets: dict[str, Any]) -> float:

@@ -14,12 +14,17 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import ROOT, declared, make, play, write_results
 
+from rlanything.config import load
 from rlanything.core.errors import ConfigError
+from rlanything.files.records import write_json
 from rlanything.planning import compose, pipeline
+from rlanything.runs.fingerprint import made_from
+from rlanything.runs.layout import Layout
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.results.publish import publish
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.claims import Claims
+from rlanything.sweep.trials.earlier import with_other_seeds
 from rlanything.sweep.trials.folder import TrialFolder
 from rlanything.sweep.trials.fresh import ERROR
 from rlanything.sweep.trials.inputs import Inputs
@@ -195,6 +200,56 @@ def test_another_study_of_the_same_name_is_not_passed_over_in_silence(tmp_path):
         "train.iterations: there 2, here nothing; models/a: only here; models/b: only here; models/c: only here; "
         "and 2 more"
     )
+
+
+def of_seeds(seeds: int, **changes: object) -> Key:
+    return key(config={"signals": {"lambda": 0.5}, "train": {"iterations": 2, "seeds": seeds}}, **changes)
+
+
+def test_another_number_of_seeds_tries_the_points_again_and_takes_the_runs_over(tmp_path):
+    before, now = of_seeds(3), of_seeds(4)
+    place = tmp_path / f"case-{before.short}"
+    first = make(declared(confirm=2, budget={"trials": 5}), place, name=place.name)
+    play(first)
+    before.write(place)
+    found = with_other_seeds(tmp_path, "case", now, None)
+    sweep = declared(seeds=4, confirm=2, budget={"trials": 4}, startup=1, seed=7)
+    board = make(sweep, tmp_path / "now", points=found.points(sweep))
+    play(board)
+    assert [board.sets(n) for n in range(4)] == [first.sets(n) for n in range(4)], "no more than the budget"
+    for trial in first.complete():
+        assert found.runs(first.sets(trial.number))[0] == first.results(trial.number)
+    assert place / "fresh" / f"{first.best().number:04d}" in found.runs(first.sets(first.best().number))
+    assert found.runs({"signals.lambda": 9.0}) == []
+    assert found.points(declared(space={"judge.m": [1, 3]})) == [], "of another space"
+
+
+@pytest.mark.parametrize("changes", [{"files": {"dvc.yaml": "bb"}}, {"inputs": {"models/a": "a"}}])
+def test_a_study_that_differs_in_more_than_seeds_gives_nothing(tmp_path, changes):
+    other = of_seeds(3, **changes)
+    place = tmp_path / f"case-{other.short}"
+    play(make(declared(confirm=0, budget={"trials": 2}), place, name=place.name))
+    other.write(place)
+    assert with_other_seeds(tmp_path, "case", of_seeds(4), None) is None
+    (place / "key.json").write_text("{")
+    assert with_other_seeds(tmp_path, "case", of_seeds(4), None) is None
+
+
+@pytest.mark.parametrize("changed", ["code", "inputs", None])
+def test_only_runs_of_the_same_code_and_inputs_are_taken_over(tmp_path, changed):
+    sweep = declared(seeds=2)
+    place, earlier = tmp_path / "0000", tmp_path / "earlier"
+    compose.write(place / "params.yaml", ["train.seeds=2"], ROOT)
+    config = load(place / "params.yaml")
+    origin = asdict(made_from(config, place, "full"))
+    write_results(earlier, sweep, {}, range(3), lambda _: 0.5)
+    taken = TrialFolder(place, sweep, 2)
+    assert not taken.is_made_like(earlier), "it has no record"
+    write_json(Layout(earlier).provenance("full"), {**origin, **({changed: {"a": "b"}} if changed else {})})
+    assert taken.is_made_like(earlier) == (changed is None)
+    taken.adopt(earlier)
+    copied = sorted(p.parent.name for p in place.rglob("finished"))
+    assert copied == ["seed-0", "seed-1"], "no more seeds than it has"
 
 
 @pytest.mark.parametrize(

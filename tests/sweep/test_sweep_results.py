@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,17 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
-from sweep_cases import GAMES, LAMBDA, declared, make, play, truth, write_results
+from sweep_cases import BASE, GAMES, LAMBDA, declared, make, play, truth, write_results
 
 from rlanything.files.records import write_json, write_lines
 from rlanything.report.results.statistics import Estimate, Panel, holm
-from rlanything.sweep.results.comparisons import confirmation, differences
+from rlanything.sweep.declare.metrics import format_estimate
+from rlanything.sweep.results.comparisons import confirmation, differences, fresh_means
 from rlanything.sweep.results.contour import GRID
 from rlanything.sweep.results.document import CORRECTED, LEVEL, LUCK, NO_LUCK, NOT_SHOWN, sentences
 from rlanything.sweep.results.importance import FEWEST, importances
 from rlanything.sweep.results.matplotlib_figures import draw
 from rlanything.sweep.results.plotly_figures import PLOTS
+from rlanything.sweep.results.table import summary
 from rlanything.sweep.results.views import views
+from rlanything.sweep.study.study import SweepStudy
+from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.measure import Measured, cost, curve_panels, measure
 
 
@@ -153,6 +157,32 @@ def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
         again = [measure(board.fresh.folder(n), ("full",)).at((3, 4, 5)) for n in (winner, c.against)]
         means = [m.estimate(("full", "in_domain")).mean for m in again]
         assert c.fresh.mean == pytest.approx(means[0] - means[1])
+
+
+def test_a_baseline_that_wins_has_its_mean_on_fresh_seeds(tmp_path):
+    """There is no lead to report then; the mean is what fresh seeds are for."""
+    board = make(declared(confirm=2, budget={"trials": 2}), tmp_path)
+    play(board, truth=lambda sets: 0.9 if sets["signals.lambda"] == 0.5 else 0.1)
+    assert board.best().number == board.baselines()["default"] == 1
+    means = {f.trial: f for f in fresh_means(board)}
+    assert {n: f.names for n, f in means.items()} == {1: ("best", "default"), 0: ("paper",)}
+    rerun = measure(board.fresh.folder(1), ("full",)).at((3, 4)).estimate(("full", "in_domain"))
+    assert means[1].means == {"in_domain": rerun}
+    found = summary(board)
+    assert found["best"]["fresh"] == found["default"]["fresh"] == {"in_domain": asdict(rerun)}
+    said = " ".join(sentences(views(board, "case")))
+    assert f"trial 1 (best, default) {format_estimate(rerun, 'in_domain')}" in said
+
+
+def test_where_paper_default_and_winner_are_one_point_its_fresh_seeds_are_reported(tmp_path):
+    base = {**BASE, "signals.lambda": 1.0}
+    sweep = declared(confirm=1, budget={"trials": 2})
+    board = Board(SweepStudy("case", sweep, base, tmp_path, None))
+    play(board)
+    assert confirmation(board) == []
+    (found,) = fresh_means(board)
+    assert found.names == ("best", "paper", "default")
+    assert f"trial 0 ({', '.join(found.names)})" in " ".join(sentences(views(board, "case")))
 
 
 @pytest.mark.long

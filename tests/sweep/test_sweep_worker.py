@@ -181,8 +181,9 @@ def test_trials_share_their_base_models_and_the_winner_meets_fresh_seeds(project
         assert "full seed 2" in log
         assert "full seed 0" not in log
         assert "full seed 1" not in log
-    rows = json.loads((project / "sweeps" / "case" / "fresh.json").read_text())
-    assert all({"lead", "fresh", "luck"} <= set(row) for row in rows)
+    published = json.loads((project / "sweeps" / "case" / "fresh.json").read_text())
+    assert all({"lead", "fresh", "luck"} <= set(row) for row in published["leads"])
+    assert {row["trial"] for row in published["means"]} == {int(p.name) for p in (study / "fresh").iterdir()}
 
 
 @pytest.mark.slow
@@ -199,6 +200,25 @@ def test_more_fresh_seeds_are_trained_beside_those_that_are_there(project):
         log = (fresh / "log.txt").read_text()
         assert log.count("full seed 1: iteration 0") == log.count("full seed 2: iteration 0") == 1
         assert "full seed 0" not in log
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_with_more_seeds_only_those_are_trained_that_are_missing(project):
+    space = {"signals.lambda": [0.5, 1.0]}
+    finish(start(project, write(project, space=space, confirm=1)))
+    before = folder(project)
+    said = finish(start(project, write(project, space=space, seeds=2)))
+    assert f"{before} is the same study with 1 seed a trial" in said
+    (study,) = (p for p in before.parent.glob("case-*") if p != before)
+    for place in (study / "trials").iterdir():
+        evaluation = json.loads((place / "evaluation" / "full.json").read_text())
+        assert sorted(evaluation["seeds"]) == ["0", "1"]
+        log = (place / "log.txt").read_text()
+        assert "full seed 0" not in log
+        assert "full seed 1" not in log, "it was trained as a fresh seed"
+    kept = "runs/full/seed-0/metrics.jsonl"
+    assert (study / "trials/0000" / kept).read_bytes() == (before / "trials/0000" / kept).read_bytes()
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -66,6 +66,33 @@ class Confirmed:
     def to_json(self) -> dict[str, Any]:
         """All fields and `luck`."""
         return {**asdict(self), "luck": asdict(self.luck)}
+
+
+@dataclass(frozen=True)
+class FreshMeans:
+    """What a trial achieved on fresh seeds, which had no part in choosing it: objective -> mean with its interval.
+
+    names: `best`, `paper`, `default`, as far as they are this point.
+    """
+
+    trial: int
+    names: tuple[str, ...]
+    means: Mapping[str, Estimate]
+
+
+def fresh_means(board: Board) -> list[FreshMeans]:
+    """Of the winner and the baselines, each point once; without those whose run crashed or is not finished."""
+    best, found = board.best(), []
+    named = {**({"best": best.number} if best is not None else {}), **board.baselines()}
+    for number in board.candidates():
+        measured = board.fresh.measured(number)
+        if measured is None:
+            continue
+        goals = zip(board.sweep.objectives, board.sweep.goals, strict=True)
+        means = {name: e for name, goal in goals if (e := measured.estimate(goal)) is not None}
+        names = tuple(name for name, n in named.items() if board.source(n) == number)
+        found.append(FreshMeans(number, names, means))
+    return found
 
 
 def confirmation(board: Board) -> list[Confirmed]:

@@ -9,6 +9,7 @@ from rlanything.report.formatting import NONE, code, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import format_estimate, sign
 from rlanything.sweep.declare.sweep import Sweep
+from rlanything.sweep.results.comparisons import FreshMeans
 from rlanything.sweep.results.views import Point, Views
 from rlanything.sweep.trials.board import Board
 
@@ -40,6 +41,7 @@ ABOUT = (
     "the results of the default. Orange diamond: the paper's point; green square: the default. The winner was chosen "
     "by its mean, so its interval does not say how much of its lead is luck."
 )
+MEANS = "Means on fresh seeds, which had no part in choosing a trial; they are the numbers to quote:"
 FRESH = (
     "Fresh seeds say how much of the lead was luck. They play the same panels, so the luck that lies in the choice of "
     "tasks stays."
@@ -81,6 +83,8 @@ def sentences(views: Views) -> list[str]:
     if best.difference is not None:
         d = best.difference
         found[0] += f" Above the default by {_signed(d.difference, metric)}, p {p_text(d.p)}."
+    if views.fresh_means:
+        found.append(f"{MEANS} {'; '.join(_fresh_mean(f, views) for f in views.fresh_means)}.")
     for c in views.fresh:
         found.append(
             f"On fresh seeds its lead over {c.baseline} (trial {c.against}) is {_signed(c.fresh, metric)}; "
@@ -92,6 +96,12 @@ def sentences(views: Views) -> list[str]:
     found += [FRESH] if views.fresh else []
     found.append(_worth(views, best))
     return found
+
+
+def _fresh_mean(found: FreshMeans, views: Views) -> str:
+    estimate = found.means.get(views.objectives[0])
+    shown = NONE if estimate is None else format_estimate(estimate, views.metrics[0])
+    return f"trial {found.trial} ({', '.join(found.names)}) {shown}"
 
 
 def _worth(views: Views, best: Point) -> str:

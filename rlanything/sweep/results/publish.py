@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import optuna
@@ -17,7 +18,7 @@ from rlanything.files.reader import read_json
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout
 from rlanything.sweep.results import matplotlib_figures
-from rlanything.sweep.results.comparisons import confirmation
+from rlanything.sweep.results.comparisons import confirmation, fresh_means
 from rlanything.sweep.results.document import report_markdown
 from rlanything.sweep.results.page import page_html
 from rlanything.sweep.results.table import summary, table
@@ -112,8 +113,8 @@ def _write_numbers(board: Board, folder: Path) -> None:
     frame.write_parquet(folder / "trials.parquet")
     frame.write_csv(folder / "trials.csv")
     write_json(folder / "summary.json", summary(board))
-    rows = [found.to_json() for found in confirmation(board)]
-    (folder / "fresh.json").write_text(json.dumps(rows, indent=2) + "\n")
+    leads = [found.to_json() for found in confirmation(board)]
+    write_json(folder / "fresh.json", {"means": list(map(asdict, fresh_means(board))), "leads": leads})
     best = board.best()
     if best is not None:
         shutil.copyfile(board.results(best.number) / PARAMS, folder / "best.yaml")

@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.report.results.statistics import Contrast, Estimate
 from rlanything.sweep.declare.space import SETS
-from rlanything.sweep.results.comparisons import confirmation, differences
+from rlanything.sweep.results.comparisons import confirmation, differences, fresh_means
 from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
 
@@ -84,6 +84,9 @@ def summary(board: Board) -> dict[str, Any]:
         goals = zip(board.sweep.objectives, board.sweep.goals, strict=True)
         means = {name: asdict(e) for name, goal in goals if (e := measured.estimate(goal)) is not None}
         found[label] = {"trial": number, **means}
+    for fresh in fresh_means(board):
+        for label in fresh.names:
+            found[label]["fresh"] = {name: asdict(e) for name, e in fresh.means.items()}
     found["fresh"] = {
         c.baseline: {"lead": asdict(c.lead), "fresh": asdict(c.fresh), "luck": asdict(c.luck)}
         for c in confirmation(board)

@@ -9,7 +9,7 @@ from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import sign
 from rlanything.sweep.declare.parameters import Range
 from rlanything.sweep.declare.space import outside
-from rlanything.sweep.results.comparisons import Confirmed, confirmation
+from rlanything.sweep.results.comparisons import Confirmed, FreshMeans, confirmation, fresh_means
 from rlanything.sweep.results.contour import Contour, contours
 from rlanything.sweep.results.importance import importances
 from rlanything.sweep.results.points import Point, drawn_points
@@ -30,6 +30,7 @@ class Views:
     importances: Mapping[str, Estimate]
     contours: tuple[Contour, ...]
     fresh: tuple[Confirmed, ...]
+    fresh_means: tuple[FreshMeans, ...]
     logarithmic: frozenset[str]
     """The keys that are declared on a log scale."""
 
@@ -82,6 +83,7 @@ def views(board: Board, name: str) -> Views:
         _importances(board),
         tuple(contours(board, points)),
         tuple(confirmation(board)),
+        tuple(fresh_means(board)),
         frozenset(key for key, of in board.sweep.space.items() if isinstance(of, Range) and of.log),
     )
 

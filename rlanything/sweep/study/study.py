@@ -44,9 +44,18 @@ class SweepStudy:
     """One study. Any worker may call any method at any time."""
 
     def __init__(
-        self, name: str, sweep: Sweep, base: Mapping[str, Value], folder: Path, url: str | None
+        self,
+        name: str,
+        sweep: Sweep,
+        base: Mapping[str, Value],
+        folder: Path,
+        url: str | None,
+        points: Sequence[Start] = (),
     ) -> None:
-        """Open the study, or make it. Raises `ConfigError` for one of that name with another declaration."""
+        """Open the study, or make it. Raises `ConfigError` for one of that name with another declaration.
+
+        points: those that are tried first, after the baselines and as many as the budget has; a grid has its own.
+        """
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
@@ -54,6 +63,10 @@ class SweepStudy:
         self.folder = folder
         self.distributions = space.distributions(sweep)
         self._starts = starts(sweep, base)
+        if not SAMPLERS[sweep.sampler].every_point:
+            known = [start.sets for start in self._starts]
+            new = [point for point in points if point.sets not in known]
+            self._starts = [*self._starts, *new][: sweep.budget.trials]
         with self.lock():
             self.storage = open_storage(url, folder)
             self.study = self._open(self.storage)

@@ -14,6 +14,7 @@ from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.study.study import LABEL, TRIALS, SweepStudy
+from rlanything.sweep.trials.earlier import Earlier
 from rlanything.sweep.trials.fresh import FreshRuns
 from rlanything.sweep.trials.measure import Measured, measure
 
@@ -24,8 +25,9 @@ REPEATS = 20
 class Board:
     """Answers from the study and from the folders of its trials."""
 
-    def __init__(self, study: SweepStudy) -> None:
+    def __init__(self, study: SweepStudy, earlier: Earlier | None = None) -> None:
         self.study = study
+        self.earlier = earlier
         self.sweep: Sweep = study.sweep
         self.folder = study.folder
         self.fresh = FreshRuns(study.folder / "fresh", study.sweep)

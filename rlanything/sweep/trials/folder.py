@@ -20,6 +20,7 @@ from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic
 from rlanything.files.project import PARAMS, PRIVATE
+from rlanything.files.reader import read_object
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import compose
 from rlanything.planning.pipeline import look_up
@@ -105,6 +106,18 @@ class TrialFolder:
         live = sum(len(RunFolder(p).published()) for arm in arms for p in self.live(arm))
         return min(1.0, (placed * each + live) / (each * self.seeds * len(arms)))
 
+    def is_made_like(self, earlier: Path) -> bool:
+        """Whether the runs in `earlier`, of this point, were made from the code and inputs that are here now."""
+        config = load(self.path / PARAMS)
+        for arm in self.sweep.arms:
+            file = Layout(earlier).provenance(arm)
+            if not file.is_file():
+                return False
+            record, now = read_object(file), made_from(config, self.path, arm)
+            if record.get("code") != now.code or record.get("inputs") != now.inputs:
+                return False
+        return True
+
     def adopt(self, earlier: Path, seeds: int | None = None) -> None:
         """Take over finished seeds of the same trial: a seed's run does not depend on how many there are.
 
@@ -116,6 +129,7 @@ class TrialFolder:
         arms = self.sweep.arms
         if seeds is None:
             seeds = next(n for n in itertools.count() if not all(there.run(arm, n).is_dir() for arm in arms))
+            seeds = min(seeds, self.seeds)
         for arm in arms:
             key = made_from(config, self.path, arm).key
             for seed in range(seeds):

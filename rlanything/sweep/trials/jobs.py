@@ -19,7 +19,7 @@ from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.child import kill
 from rlanything.sweep.trials.folder import TrialFolder
-from rlanything.sweep.trials.inputs import Inputs
+from rlanything.sweep.trials.inputs import Inputs, missing_inputs
 from rlanything.sweep.trials.measure import finished_curve, training_curve
 from rlanything.sweep.trials.status import results_text
 
@@ -108,8 +108,12 @@ class TrialJob(Job):
         )
 
     def prepare(self, inputs: Inputs) -> None:
-        """See `Job`."""
-        self.inputs = self.folder.prepare(inputs, self.trial.user_attrs[SETS])
+        """See `Job`. Seeds that a study with another number of them trained are copied."""
+        sets = self.trial.user_attrs[SETS]
+        self.inputs = self.folder.prepare(inputs, sets)
+        if self.board.earlier is not None and not missing_inputs(self.inputs):
+            for place in filter(self.folder.is_made_like, self.board.earlier.runs(sets)):
+                self.folder.adopt(place)
 
     def waits_for(self) -> str | None:
         """See `Job`."""

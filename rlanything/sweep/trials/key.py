@@ -129,13 +129,19 @@ def check_unchanged(sweep: Sweep, inputs: Inputs, began: Key) -> None:
         )
 
 
-def other_study(folder: Path, name: str, key: Key) -> str | None:
-    """A warning that names the latest study in `folder` of this name with another key; None where there is none."""
+def studies(folder: Path, name: str, key: Key) -> list[Path]:
+    """The other studies in `folder` of this name, the latest first."""
     known = re.compile(re.escape(name) + r"-[0-9a-f]{8}")
     others = [p for p in folder.glob("*") if known.fullmatch(p.name) and p.name != f"{name}-{key.short}"]
+    return sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)
+
+
+def other_study(folder: Path, name: str, key: Key) -> str | None:
+    """A warning that names the latest study in `folder` of this name with another key; None where there is none."""
+    others = studies(folder, name, key)
     if not others:
         return None
-    last = max(others, key=lambda p: p.stat().st_mtime)
+    last = others[0]
     if not (last / FILE).is_file():
         what = f"it has no {FILE}"
     else:
