@@ -211,17 +211,19 @@ def _add_sweep(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     sweep.add_argument(
         "--rerun",
-        type=int,
         metavar="N",
-        help="run published trial N again in --output; exit 1 when it differs",
+        help="run published trial N, or fresh/N, again in --output; exit 1 when it differs",
     )
     sweep.add_argument("--output", type=Path, metavar="DIR", help="a folder of its own for --rerun")
+    sweep.add_argument(
+        "--anyway", action="store_true", help="--rerun also from other base models than the trial's"
+    )
     sweep.set_defaults(run=_sweep)
 
 
 def _sweep(args: argparse.Namespace) -> int:
     root = args.root.resolve()
-    if args.rerun is not None or args.output is not None:
+    if args.rerun is not None or args.output is not None or args.anyway:
         return _rerun(args, root)
     from rlanything.sweep import command
 
@@ -238,9 +240,9 @@ def _rerun(args: argparse.Namespace, root: Path) -> int:
     from rlanything.repro import rerun
 
     params, output = params_file(args).resolve(), None if args.output is None else args.output.resolve()
-    difference = rerun.rerun_trial(args.file, root, params, args.rerun, output, tell)
-    print(rerun.outcome_text(args.rerun, args.output, difference), end="")
-    return 0 if difference is None else 1
+    outcome = rerun.rerun_trial(args.file, root, params, args.rerun, output, tell, anyway=args.anyway)
+    print(outcome.text, end="")
+    return 0 if outcome.same else 1
 
 
 def _rehearse(args: argparse.Namespace) -> int:

@@ -1,15 +1,18 @@
 """`rlanything sweep FILE --rerun N --output DIR`: run a published trial again in another folder, and compare.
 
-DIR becomes a small project with the trial's params.yaml. Its tasks and base models are links to those that the trial
-used: the project's, or those that the sweep made. If they no longer exist, they are made in DIR. The project is not
-changed.
+N is a trial, or `fresh/N`: that trial with fresh seeds. DIR becomes a small project with the trial's params.yaml. Its
+tasks and base models are links to those that the trial used: the project's, or those that the sweep made. If they no
+longer exist, they are made in DIR. Before the training they are compared with the trial's provenance: from other ones
+it would learn something else. The project is not changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
@@ -20,8 +23,11 @@ from rlanything.files.reader import read_object, read_text
 from rlanything.files.records import write_json
 from rlanything.planning import check
 from rlanything.repro.difference import Difference, Folder, first_difference
+from rlanything.runs.fingerprint import inputs as inputs_of
 from rlanything.runs.layout import Layout
-from rlanything.stages.missing import missing_runs, run_command
+from rlanything.runs.machine import machine
+from rlanything.runs.provenance import changed, read
+from rlanything.stages.missing import Command, missing_runs, run_command
 from rlanything.sweep.command import FOLDER
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
@@ -29,44 +35,52 @@ from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.results.publish import published_folder
 from rlanything.sweep.trials import key
 from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, removed_on_error, sources
-from rlanything.sweep.trials.key import Key
+from rlanything.sweep.trials.key import SHOWN, Key
 
 MARK = "rerun.json"
 """The file in DIR that names the trial that is run again there."""
 FILES = ("metrics.jsonl", "buffer")
 """The published files and folders of a run."""
+FRESH = "fresh"
+"""The folder of a published sweep with its runs on fresh seeds; those of trials are in `trials`."""
+KINDS = {"data": "tasks", "models": "base models"}
+"""What the inputs of a run in these folders are. All others are checkpoints elsewhere."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A published trial. key: what all trials of the sweep depended on; None where it was not published."""
+    """A published trial. name: `3`, or `fresh/3`. key: what all trials of the sweep depended on; None where it was not
+    published."""
 
+    sweep_name: str
     name: str
-    number: int
     folder: Path
     sweep: Sweep
     key: Key | None
 
     @classmethod
-    def of(cls, file: Path, root: Path, number: int) -> Trial:
+    def of(cls, file: Path, root: Path, name: str) -> Trial:
         """Read a published trial. Raises `ConfigError` when it does not exist or has no results."""
-        name = sweep_name(file)
-        published = published_folder(root, name)
+        found = re.fullmatch(rf"(?:({FRESH})/)?0*(\d{{1,9}})", name, re.ASCII)
+        if found is None:
+            raise ConfigError(
+                f"--rerun {name}: give the number of a trial, e.g. 3, or {FRESH}/3: on fresh seeds"
+            )
+        kind, number = found[1], int(found[2])
+        published = published_folder(root, sweep_name(file))
         if not (published / "sweep.yaml").is_file():
             raise ConfigError(
                 f"{published}: no such sweep is published; run it first: rlanything sweep {file}"
             )
-        sweep, folder = load_sweep(published / "sweep.yaml"), published / "trials" / f"{number:04d}"
+        sweep, folder = load_sweep(published / "sweep.yaml"), published / (kind or "trials") / f"{number:04d}"
         if not (folder / PARAMS).is_file():
-            names = sorted(int(p.name) for p in folder.parent.glob("[0-9]*") if p.name.isdecimal())
-            known = ", ".join(map(str, names)) or "none"
-            raise ConfigError(f"--rerun {number}: {published} has no such trial; known: {known}")
+            raise ConfigError(f"--rerun {name}: {published} has no such trial; known: {_known(published)}")
         if not all(Layout(folder).evaluation(arm).is_file() for arm in sweep.arms):
             raise ConfigError(
-                f"--rerun {number}: the trial crashed or was pruned; there is nothing to compare with"
+                f"--rerun {name}: the trial crashed or was pruned; there is nothing to compare with"
             )
-        path = published / key.FILE
-        return cls(name, number, folder, sweep, Key.read(path) if path.is_file() else None)
+        path, own = published / key.FILE, f"{kind}/{number}" if kind else str(number)
+        return cls(sweep_name(file), own, folder, sweep, Key.read(path) if path.is_file() else None)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -74,27 +88,145 @@ class Trial:
         runs = [p.relative_to(self.folder) for p in sorted(self.folder.glob("runs/*/seed-*"))]
         return ("evaluation", *(f"{run.as_posix()}/{name}" for run in runs for name in FILES))
 
+    @property
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Arm -> the record of its run, with its starts; without arms whose record was not published."""
+        arms = [arm for arm in self.sweep.arms if Layout(self.folder).provenance(arm).is_file()]
+        return {arm: read(self.folder, arm) for arm in arms}
+
+
+def _known(published: Path) -> str:
+    """The published trials, for messages."""
+    found = {
+        prefix: sorted(int(p.name) for p in (published / folder).glob("[0-9]*") if p.name.isdecimal())
+        for prefix, folder in (("", "trials"), (f"{FRESH}/", FRESH))
+    }
+    return ", ".join(f"{prefix}{number}" for prefix, numbers in found.items() for number in numbers) or "none"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it.
+
+    inputs: what differs in the tasks and base models.
+    trained: whether it went on from there.
+    difference: the first one in the published files.
+    machines: that of the trial and this one.
+    """
+
+    trial: str
+    output: Path
+    inputs: tuple[str, ...]
+    trained: bool
+    difference: Difference | None
+    machines: str
+
+    @property
+    def same(self) -> bool:
+        """Whether every published file has the same bytes."""
+        return self.trained and self.difference is None
+
+    @property
+    def text(self) -> str:
+        """For a terminal."""
+        if self.same:
+            return f"trial {self.trial}: every published file came out with the same bytes ({self.output})\n"
+        if not self.trained:
+            return (
+                f"trial {self.trial}: NOT TRAINED: {other_inputs(self.inputs)}{self.machines}\n"
+                "From these its training gives other results. --anyway trains nevertheless and compares.\n"
+            )
+        why = f"{other_inputs(self.inputs)}\n" if self.inputs else ""
+        return (
+            f"trial {self.trial}: DIFFERS from what {self.output} holds; the first difference (first: as published; "
+            f"second: run again):\n{self.difference}\n{why}{self.machines.lstrip()}\n"
+        )
+
+
+def other_inputs(found: tuple[str, ...]) -> str:
+    """A sentence that names what came out otherwise, and the first files."""
+    kinds = dict.fromkeys(KINDS.get(text.partition("/")[0], "checkpoints") for text in found)
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"the {' and '.join(kinds)} came out otherwise here (published -> here): {'; '.join(found[:SHOWN])}{more}."
+
 
 def rerun_trial(
-    file: Path, root: Path, params: Path, number: int | None, output: Path | None, say: Callable[[str], None]
-) -> Difference | None:
-    """Train and evaluate trial `number` of the sweep in `file` again. After a kill, the same command resumes.
+    file: Path,
+    root: Path,
+    params: Path,
+    name: str | None,
+    output: Path | None,
+    say: Callable[[str], None],
+    *,
+    anyway: bool = False,
+) -> Outcome:
+    """Train and evaluate trial `name` of the sweep in `file` again. After a kill, the same command resumes.
 
-    Returns:
-        The first difference from the published trial; None when every published file has the same bytes.
+    Args:
+        file: the sweep.
+        root: the project.
+        params: the project's configuration.
+        name: a number, or `fresh/` and a number.
+        output: the folder for it.
+        say: prints a line.
+        anyway: train also from other tasks or base models than the trial's.
 
     Raises:
         ConfigError: before any work, when the trial cannot be repeated, or `output` contains something else.
     """
-    if number is None or output is None:
+    if name is None or output is None:
         raise ConfigError("--rerun N and --output DIR go together: which trial is run again, and where")
-    trial = Trial.of(file, root, number)
+    trial = Trial.of(file, root, name)
     config = check.read(trial.folder / PARAMS, root)
     inputs = Inputs.of(root, params, root / FOLDER / "inputs", older=True)
     _check_inputs(trial, config, inputs, say)
     _prepare(trial, config, inputs, output)
-    _run_stages(trial, config, inputs, output)
-    return first_difference(Folder(trial.folder, trial.kept), Folder(output, trial.kept))
+    stages = Stages(trial, config, inputs, output)
+    stages.run(missing_inputs(output))
+    records = trial.records
+    if len(records) < len(trial.sweep.arms):
+        say(
+            "the trial's provenance was not published: its tasks and base models are not compared with those here"
+        )
+    other = _other_inputs(records, config, output)
+    difference, trains = None, anyway or not other
+    if trains:
+        stages.run(missing_runs(config, output, trial.sweep.arms))
+        difference = first_difference(Folder(trial.folder, trial.kept), Folder(output, trial.kept))
+    return Outcome(trial.name, output, other, trains, difference, _machines(records))
+
+
+def _other_inputs(records: Mapping[str, Mapping[str, Any]], config: Config, output: Path) -> tuple[str, ...]:
+    """What differs in the tasks and models that the trial's runs began with: one text for each file.
+
+    Other prompts are named as changed code is (`_check_inputs`); they are the user's, and made by no stage.
+    """
+    found: dict[str, None] = {}
+    left_out = ("runs/", f"{config.model.prompts}/")
+    for arm, record in records.items():
+        there, here = (
+            {path: value for path, value in files.items() if not path.startswith(left_out)}
+            for files in (record["inputs"], inputs_of(config, output, arm))
+        )
+        found |= dict.fromkeys(changed(there, here))
+    return tuple(found)
+
+
+def _machines(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """The machine of the trial and this one, as a sentence; '' where the trial's is not known."""
+    starts = next((record["starts"] for record in records.values() if record["starts"]), None)
+    if starts is None:
+        return ""
+    return f" The trial was trained on {_described(starts[-1]['machine'])}; this is {_described(machine())}."
+
+
+def _described(found: Mapping[str, Any]) -> str:
+    capability = found.get("cpu_capability")
+    processor = f"{found['cpu']} ({capability})" if capability else found["cpu"]
+    settings = [f"{name}={value}" for name, value in found["settings"].items()]
+    return ", ".join(
+        [processor, *found["accelerators"], found["system"], f"Python {found['python']}", *settings]
+    )
 
 
 def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[str], None]) -> None:
@@ -106,17 +238,17 @@ def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[s
     if inputs.place(config) == inputs.root and now.inputs and then.inputs and then != now:
         found = now.describe(then)
         raise ConfigError(
-            f"--rerun {trial.number}: it would train something else: the project's tasks or base models are not those "
+            f"--rerun {trial.name}: it would train something else: the project's tasks or base models are not those "
             f"of the sweep ({found})"
         )
-    files = replace(now, files=trial.key.files)
-    if changed := now.describe(files):
-        say(f"since the sweep: {changed}")
+    code = replace(now, files=trial.key.files, packages=trial.key.packages or now.packages)
+    if since := now.describe(code):
+        say(f"since the sweep: {since}")
 
 
 def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
     """Prepare the folder in which the stages run. Raises `ConfigError` when it contains something else."""
-    mark = {"sweep": trial.name, "trial": trial.number}
+    mark = {"sweep": trial.sweep_name, "trial": int(trial.name) if trial.name.isdecimal() else trial.name}
     known = read_object(output / MARK) if (output / MARK).is_file() else None
     if known != mark and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ConfigError(
@@ -131,31 +263,29 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
         link(output, place, MADE)
 
 
-def _run_stages(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
-    """Run every stage whose results are missing.
+class Stages:
+    """Runs stages of a trial in `output`, while the project stays as it was when the first began."""
 
-    Raises `ConfigError` where code, prompts, tasks or base models of the project changed since the first began. What
-    the stage made that ran meanwhile is removed.
-    """
-    data = config.model_dump(mode="json", by_alias=True)
-    began = Key.of(trial.sweep.arms, data, inputs)
-    for command in (*missing_inputs(output), *missing_runs(config, output, trial.sweep.arms)):
-        run_command(config, output, command)
-        with removed_on_error(output, command):
-            hashes.forget()
-            if found := Key.of(trial.sweep.arms, data, inputs).describe(began):
-                raise ConfigError(
-                    f"changed while {' '.join(command)} ran (there: when the command began, here: now): {found}. What "
-                    f"it made may be of the one or the other: removed from {output}. Undo the change, and the same "
-                    "command goes on; with it, name another folder"
-                )
+    def __init__(self, trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
+        self.config = config
+        self.output = output
+        data = config.model_dump(mode="json", by_alias=True)
+        self.key = lambda: Key.of(trial.sweep.arms, data, inputs)
+        self.began = self.key()
 
+    def run(self, commands: Iterable[Command]) -> None:
+        """Run them.
 
-def outcome_text(trial: int, output: Path, difference: Difference | None) -> str:
-    """The outcome for a terminal."""
-    if difference is None:
-        return f"trial {trial}: every published file came out with the same bytes ({output})\n"
-    return (
-        f"trial {trial}: DIFFERS from what {output} holds; the first difference (first: as published; second: run "
-        f"again):\n{difference}\n"
-    )
+        Raises `ConfigError` where code, prompts, tasks or base models of the project changed since the first began.
+        What the stage made that ran meanwhile is removed.
+        """
+        for command in commands:
+            run_command(self.config, self.output, command)
+            with removed_on_error(self.output, command):
+                hashes.forget()
+                if found := self.key().describe(self.began):
+                    raise ConfigError(
+                        f"changed while {' '.join(command)} ran (there: when the command began, here: now): {found}. "
+                        f"What it made may be of the one or the other: removed from {self.output}. Undo the change, "
+                        "and the same command goes on; with it, name another folder"
+                    )

@@ -13,6 +13,7 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import declared, make, play, write_results
 
+from rlanything.runs.layout import Layout
 from rlanything.sweep import command
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.errors import SweepStopped
@@ -56,6 +57,23 @@ def test_every_trial_keeps_its_parameters_metrics_and_buffer(published, board):
             assert (run / "buffer" / "events.jsonl").is_file()
             assert (run / "metrics.jsonl").is_file()
     assert json.loads((published / "best.yaml").read_text()) == board.sets(board.best().number)
+
+
+def test_the_provenance_of_a_trial_and_of_its_fresh_seeds_is_published(tmp_path):
+    board = make(declared(confirm=1, budget={"trials": 2}), tmp_path / "study")
+    play(board)
+    places = [board.trial(0), board.fresh.folder(board.best().number)]
+    for place in places:
+        for file in (Layout(place).provenance("full"), Layout(place).starts("full")):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"of {place.name}")
+    (tmp_path / "case.yaml").write_text("space: {}\n")
+    publish(board, tmp_path / "case.yaml", tmp_path, None)
+    there = tmp_path / "sweeps" / "case"
+    for place in places:
+        published = there / place.relative_to(board.folder) / "provenance"
+        assert (published / "full.json").read_text() == f"of {place.name}"
+        assert (published / "starts" / "full.json").read_text() == f"of {place.name}"
 
 
 def test_the_published_study_is_the_whole_study(published, board):

@@ -12,10 +12,15 @@ import yaml
 from sweep_cases import LAMBDA, ROOT
 
 from rlanything.cli import main
+from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import write_json
 from rlanything.planning import compose
 from rlanything.repro import rerun
+from rlanything.runs import provenance
+from rlanything.runs.fingerprint import made_from
+from rlanything.runs.layout import Layout
+from rlanything.runs.machine import cpu_model, machine
 from rlanything.stages import evaluate, train
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.declare.file import load_sweep
@@ -53,9 +58,14 @@ def key(root: Path) -> Key:
     return Key.of(sweep.arms, compose_base(sweep, root), inputs)
 
 
-def again(root: Path, number: int | None, output: Path | None, said: list[str] | None = None) -> None:
+def again(
+    root: Path, name: object, output: Path | None, said: list[str] | None = None, *, anyway: bool = False
+) -> rerun.Outcome:
     words: list[str] = [] if said is None else said
-    rerun.rerun_trial(Path("case.yaml"), root, root / "params.yaml", number, output, words.append)
+    name = None if name is None else str(name)
+    return rerun.rerun_trial(
+        Path("case.yaml"), root, root / "params.yaml", name, output, words.append, anyway=anyway
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,6 +74,8 @@ def again(root: Path, number: int | None, output: Path | None, said: list[str] |
         (7, "--rerun 7: .* has no such trial; known: 0, 1"),
         (1, "crashed or was pruned"),
         (None, "go together"),
+        ("fresh/0", "--rerun fresh/0: .* has no such trial; known: 0, 1"),
+        ("fresh", "--rerun fresh: give the number of a trial, e.g. 3, or fresh/3"),
     ],
 )
 def test_a_trial_without_a_result_is_not_run_again(project, tmp_path, number, expected):
@@ -84,7 +96,7 @@ def test_what_else_is_in_the_folder_of_trials_is_none(project, tmp_path, there):
 
 def test_a_sweep_that_is_not_published_is_said_to_be_run_first(project, tmp_path):
     with pytest.raises(ConfigError, match=r"run it first: rlanything sweep other\.yaml"):
-        rerun.rerun_trial(Path("other.yaml"), project, project / "params.yaml", 0, tmp_path / "out", print)
+        rerun.rerun_trial(Path("other.yaml"), project, project / "params.yaml", "0", tmp_path / "out", print)
 
 
 def test_other_base_models_are_refused_before_any_work(project, tmp_path):
@@ -117,7 +129,8 @@ def test_what_has_changed_since_is_said_and_the_trial_is_trained_from_its_own_pa
     write_json(path, data)
     said: list[str] = []
     again(project, 0, tmp_path / "out", said)
-    assert said == [f"since the sweep: {changed}: another content"]
+    assert said[0] == f"since the sweep: {changed}: another content"
+    assert "provenance was not published" in said[1]
     assert [(config.signals.lambda_, root, arm) for config, root, arm in given] == [
         (1.0, tmp_path / "out", "full")
     ] * 2
@@ -167,6 +180,62 @@ def test_what_a_stage_made_while_a_prompt_changed_is_removed_and_the_same_comman
     stages(change=False)
     again(project, 0, output)
     assert ran == (["train", "evaluate"] if changing == "train" else ["evaluate"])
+
+
+@pytest.fixture
+def stages(monkeypatch) -> list[str]:
+    """The names of the stages that are run; they do nothing."""
+    given: list[str] = []
+    monkeypatch.setattr(train, "train_arm", lambda *words: given.append("train"))
+    monkeypatch.setattr(evaluate, "evaluate_arm", lambda *words: given.append("evaluate"))
+    return given
+
+
+def record(root: Path, place: str, *, cpu: str = "another processor") -> None:
+    """Publish the provenance of a trial's run from the inputs that the project has now."""
+    folder = root / "sweeps" / "case" / place
+    config = load(folder / "params.yaml")
+    run = Layout(root).run("full", 0)
+    start = {
+        "at": "", "command": "", "git": None, "packages": {}, "published": {}, "machine": {**machine(), "cpu": cpu},
+    }  # fmt: skip
+    run.mkdir(parents=True, exist_ok=True)
+    write_json(root / "live" / "starts.json", [start])
+    provenance.write(config, root, "full", made_from(config, root, "full"), root / "live")
+    shutil.copytree(root / "provenance", folder / "provenance")
+
+
+def test_base_models_that_came_out_otherwise_are_said_before_the_training(project, tmp_path, stages):
+    """The sweep made its own, so its key has none; another kind of processor makes others."""
+    record(project, "trials/0000")
+    write_json(project / "sweeps" / "case" / FILE, {**asdict(key(project)), "inputs": {}})
+    assert again(project, 0, tmp_path / "same").trained
+    assert stages == ["train", "evaluate"]
+    stages.clear()
+    write_json(project / "models" / "bootstrap.json", {"another": 1})
+    outcome = again(project, 0, tmp_path / "out")
+    assert not outcome.same
+    assert stages == []
+    assert "the base models came out otherwise here" in outcome.text
+    assert "models/bootstrap.json: " in outcome.text
+    assert "was trained on another processor" in outcome.text
+    assert f"this is {cpu_model()}" in outcome.text
+    asked = again(project, 0, tmp_path / "out", anyway=True)
+    assert stages == ["train", "evaluate"]
+    assert asked.inputs == outcome.inputs
+
+
+def test_a_trial_is_run_again_on_fresh_seeds(project, tmp_path, stages):
+    there = project / "sweeps" / "case" / "fresh" / "0000"
+    shutil.copytree(project / "sweeps" / "case" / "trials" / "0000", there)
+    compose.write(there / "params.yaml", ["train.seeds=5"], project)
+    record(project, "fresh/0000")
+    outcome = again(project, "fresh/0", tmp_path / "out")
+    assert load(tmp_path / "out" / "params.yaml").train.seeds == 5
+    assert stages == ["train", "evaluate"]
+    assert "trial fresh/0" in outcome.text
+    with pytest.raises(ConfigError, match="holds something else"):
+        again(project, 0, tmp_path / "out")
 
 
 def test_the_command_needs_both(project, capsys):

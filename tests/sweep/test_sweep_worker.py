@@ -272,6 +272,7 @@ def test_a_trial_is_run_again_in_a_folder_of_its_own(project, tmp_path):
     assert other.returncode == 1
     assert "DIFFERS" in other.stdout
     assert "evaluation/full.json" in other.stdout
+    assert "The trial was trained on " in other.stdout
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def _write_numbers(board: Board, folder: Path) -> None:
 
 
 def _write_trials(board: Board, folder: Path) -> None:
-    """Every trial: its configuration, and metrics, evaluation and buffers; of a crashed one its log."""
+    """Every trial: its configuration, and metrics, evaluation, buffers and provenance; of a crashed one its log."""
     for trial in board.study.trials():
         source, target = board.results(trial.number), folder / "trials" / f"{trial.number:04d}"
         if not (source / PARAMS).is_file():
@@ -156,6 +156,11 @@ def _copy_outputs(board: Board, source: Path, target: Path) -> None:
         evaluation = Layout(target).evaluation(arm)
         evaluation.parent.mkdir(exist_ok=True)
         shutil.copyfile(Layout(source).evaluation(arm), evaluation)
+        for record in (Layout(source).provenance(arm), Layout(source).starts(arm)):
+            if record.is_file():
+                kept = target / record.relative_to(source)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(record, kept)
         for run in sorted((source / "runs" / arm).glob("seed-*")):
             kept = target / "runs" / arm / run.name
             shutil.copytree(run / "buffer", kept / "buffer")
