@@ -8,6 +8,7 @@ from typing import Any
 
 from rlanything.buffer.views import diff
 from rlanything.buffer.views.compare.text import counts_line
+from rlanything.buffer.views.find.places import short_name
 from rlanything.compare.results import Group, first
 from rlanything.compare.side import Arm, Side
 from rlanything.core.errors import UserError
@@ -98,9 +99,11 @@ def _pairs(one: Arm, two: Arm) -> list[tuple[Path, Path]]:
 
 
 def _name(folder: Path, root: Path) -> str:
-    """The run by a name that `rlanything buffer` finds."""
+    """The run by a name that `rlanything buffer` finds; absolute only outside of the project: pages are passed on."""
     folder, runs = folder.resolve(), (root / "runs").resolve()
-    return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else str(folder)
+    if folder.is_relative_to(runs):
+        return folder.relative_to(runs).as_posix()
+    return short_name(folder, root.resolve())
 
 
 def _counted(one: Path, two: Path, names: Sequence[str]) -> str:
@@ -108,5 +111,8 @@ def _counted(one: Path, two: Path, names: Sequence[str]) -> str:
     try:
         page = diff(str(one.resolve()), str(two.resolve()), details=False)
     except UserError as error:
-        return f"{one.name}: their buffers cannot be compared ({code(error)})."
+        said = str(error)
+        for folder, name in zip((one, two), names, strict=True):
+            said = said.replace(str(folder.resolve()), name)
+        return f"{one.name}: their buffers cannot be compared ({code(said)})."
     return f"{one.name}: {counts_line(page)}. {command}"

@@ -81,6 +81,25 @@ def test_the_command_for_a_revisions_buffers_names_the_runs_of_both_sides(root, 
     assert "diff HEAD:full/seed-0 HEAD~0:policy/seed-0`" in line
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_page_has_no_path_of_this_machine_for_a_run_of_the_project(tmp_path, damaged):
+    """A page is passed on; in the project it is named from the project's root, as `rlanything buffer` finds it."""
+    project = experiment(tmp_path / "project", ("base", "full"))
+    trial = project / "sweeps" / "case" / "trials" / "0001"
+    shutil.copytree(project, tmp_path / "copy")
+    shutil.move(tmp_path / "copy", trial)
+    for place in (trial / "runs/full").glob("seed-*/buffer/events.jsonl") if damaged else ():
+        place.write_text('{"event": "none"}\n')
+    text = comparison_md(compared(project, ".", "sweeps/case/trials/0001"))
+    assert str(tmp_path) not in text
+    said = (
+        "buffers cannot be compared"
+        if damaged
+        else "buffer diff full/seed-0 sweeps/case/trials/0001/runs/full/seed-0"
+    )
+    assert said in text
+
+
 def test_panels_and_environments_that_differ_are_said(root, tmp_path):
     other = tmp_path / "other"
     of = config(env={"_target_": "envs.coding.family.CodingFamily", "_code_": "envs/coding"})

@@ -115,6 +115,7 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
     assert found.data.config.signals.lambda_ == 0.75, "as the run keeps it, not as params.yaml has it now"
     text = single_md(found)
     assert "In training: 3 of 24 iterations are published and shown." in text
+    assert str(tmp_path) not in text
     assert "How it ends: the run is in training." in text
     (folder / "metrics.json").write_text('{"iteration": 2, "accepted": Infinity}')
     with pytest.raises(FileError, match=r"0002/metrics\.json: iteration 2: 'accepted' is Infinity"):

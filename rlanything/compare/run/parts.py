@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rlanything.buffer.views.find.places import short_name
 from rlanything.compare.run.named import seed_of
 from rlanything.compare.run.single import Single
 from rlanything.config import BASE
@@ -14,6 +15,7 @@ from rlanything.report.results.paper import Paper
 from rlanything.report.sections.parts import FIRST_AND_LAST, bullets, from_to, images, percent
 from rlanything.report.sections.solved import solved
 from rlanything.repro.provenance_page import divided
+from rlanything.rollouts.runs import NamedRun
 
 TROUBLES = {
     "crashed episodes": ("status/env_error", False),
@@ -63,11 +65,16 @@ def _limits(found: Single) -> Iterator[str]:
         yield "About less randomness: no cooled base was measured; a part of a gain may be that of a lower temperature."
 
 
+def _in_project(run: NamedRun) -> str:
+    """The path of a run in training from the project's root, as `rlanything buffer` finds it there."""
+    return short_name(run.stored.folder.resolve(), run.root.resolve())
+
+
 def tasks(found: Single) -> str:
     """What became of the tasks: rewrites asked for, accepted and rejected, and the band."""
     data, config = found.data, found.data.config
     adapts = config.arm(found.arm).adapt
-    names = [run.name if run.finished else str(run.stored.folder) for run in found.runs]
+    names = [run.name if run.finished else _in_project(run) for run in found.runs]
     commands = " and ".join(code(f"rlanything buffer {word} {names[0]}") for word in ("diff", "log"))
     rules = config.adaptation
     said = (
