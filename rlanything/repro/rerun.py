@@ -32,15 +32,13 @@ from rlanything.sweep.command import FOLDER
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
 from rlanything.sweep.declare.sweep import Sweep
-from rlanything.sweep.results.publish import published_folder
+from rlanything.sweep.results.publish import METRICS, RECORDS, published_folder
 from rlanything.sweep.trials import key
 from rlanything.sweep.trials.inputs import MADE, Inputs, link, missing_inputs, removed_on_error, sources
 from rlanything.sweep.trials.key import SHOWN, Key
 
 MARK = "rerun.json"
 """The file in DIR that names the trial that is run again there."""
-FILES = ("metrics.jsonl", "buffer")
-"""The published files and folders of a run."""
 FRESH = "fresh"
 """The folder of a published sweep with its runs on fresh seeds; those of trials are in `trials`."""
 KINDS = {"data": "tasks", "models": "base models"}
@@ -86,7 +84,8 @@ class Trial:
     def kept(self) -> tuple[str, ...]:
         """The files and folders of the trial that are compared."""
         runs = [p.relative_to(self.folder) for p in sorted(self.folder.glob("runs/*/seed-*"))]
-        return ("evaluation", *(f"{run.as_posix()}/{name}" for run in runs for name in FILES))
+        names = [(run / name).as_posix() for run in runs for name in (METRICS, *RECORDS)]
+        return ("evaluation", *(name for name in names if (self.folder / name).exists()))
 
     @property
     def records(self) -> dict[str, dict[str, Any]]:

@@ -76,6 +76,21 @@ def test_the_provenance_of_a_trial_and_of_its_fresh_seeds_is_published(tmp_path)
         assert (published / "starts" / "full.json").read_text() == f"of {place.name}"
 
 
+def test_the_rollouts_that_a_trial_kept_are_published(tmp_path):
+    board = make(declared(confirm=0, budget={"trials": 2}), tmp_path / "study")
+    play(board)
+    for name in ("rollouts", "checkpoints"):
+        place = board.trial(0) / "runs" / "full" / "seed-1" / name
+        place.mkdir()
+        (place / "iter_0001.jsonl.gz").write_bytes(b"kept")
+    (tmp_path / "case.yaml").write_text("space: {}\n")
+    publish(board, tmp_path / "case.yaml", tmp_path, None)
+    runs = tmp_path / "sweeps" / "case" / "trials" / "0000" / "runs" / "full"
+    assert (runs / "seed-1" / "rollouts" / "iter_0001.jsonl.gz").read_bytes() == b"kept"
+    assert {p.name for p in (runs / "seed-1").iterdir()} == {"buffer", "metrics.jsonl", "rollouts"}
+    assert {p.name for p in (runs / "seed-0").iterdir()} == {"buffer", "metrics.jsonl"}
+
+
 def test_the_published_study_is_the_whole_study(published, board):
     import optuna
     from optuna.storages import JournalStorage

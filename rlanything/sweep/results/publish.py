@@ -29,6 +29,10 @@ from rlanything.sweep.trials import key
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.fresh import ERROR
 
+METRICS = "metrics.jsonl"
+RECORDS = ("buffer", "rollouts", "tests", "critics", "images")
+"""What is published of a run: its metrics and these folders, all but the first as far as it kept them
+(`train.save_rollouts`)."""
 PATIENCE_S = 600.0
 """How long a worker waits while another one publishes."""
 
@@ -163,8 +167,10 @@ def _copy_outputs(board: Board, source: Path, target: Path) -> None:
                 shutil.copyfile(record, kept)
         for run in sorted((source / "runs" / arm).glob("seed-*")):
             kept = target / "runs" / arm / run.name
-            shutil.copytree(run / "buffer", kept / "buffer")
-            shutil.copyfile(run / "metrics.jsonl", kept / "metrics.jsonl")
+            for name in RECORDS:
+                if (run / name).is_dir():
+                    shutil.copytree(run / name, kept / name)
+            shutil.copyfile(run / METRICS, kept / METRICS)
 
 
 def _write_documents(board: Board, name: str, folder: Path) -> None:
