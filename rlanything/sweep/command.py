@@ -25,6 +25,7 @@ from rlanything.sweep.declare.samplers import SAMPLERS
 from rlanything.sweep.declare.starts import starts
 from rlanything.sweep.errors import SweepError
 from rlanything.sweep.results import experiments
+from rlanything.sweep.results.document import TO_DEFAULT, config_command
 from rlanything.sweep.results.publish import publish, published_folder, replaces_nothing_else, stamp
 from rlanything.sweep.study.storage import storage_errors
 from rlanything.sweep.study.study import SweepStudy
@@ -111,6 +112,8 @@ def _work(worker: Worker, path: Path, root: Path, say: Callable[[str], None]) ->
         raise
     publish(board, path, root, before)
     say(f"{status_line(board, {}, 1)}; results: {place}")
+    if (command := config_command(board)) is not None:
+        say(f"{TO_DEFAULT}: {command}")
 
 
 def print_sweep(path: Path, root: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -11,14 +12,17 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 from optuna.trial import TrialState
-from sweep_cases import declared, make, play, write_results
+from sweep_cases import ROOT, declared, make, play, write_results
 
+from rlanything.cli import main
+from rlanything.config import load, parse
+from rlanything.planning import compose
 from rlanything.runs.layout import Layout
 from rlanything.sweep import command
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.errors import SweepStopped
 from rlanything.sweep.results.comparisons import differences
-from rlanything.sweep.results.document import ITSELF, LEVEL, NO_DEFAULT, sentences, trials
+from rlanything.sweep.results.document import ITSELF, LEVEL, NO_DEFAULT, config_command, sentences, trials
 from rlanything.sweep.results.matplotlib_figures import draw
 from rlanything.sweep.results.publish import publish, replaces_nothing_else, stamp
 from rlanything.sweep.results.table import summary, table
@@ -178,6 +182,32 @@ def test_a_column_of_whole_numbers_and_fractions_becomes_one_of_fractions(tmp_pa
     assert column.dtype.is_float()
 
 
+def test_the_command_for_the_best_setting_gives_it_without_what_only_a_sweep_needs(tmp_path, capsys):
+    space = {"signals.lambda": [0.25, 0.5], "adaptation.acceptance": ["paired", "strict"]}
+    overrides = ["scale=smoke", "train.save_rollouts=false"]
+    sweep = declared(space=space, sampler="grid", confirm=0, seeds=2, overrides=overrides)
+    board = make(sweep, tmp_path / "study")
+    wanted = {"signals.lambda": 0.25, "adaptation.acceptance": "paired"}
+    play(board, truth=lambda sets: 0.9 if sets == wanted else 0.1)
+    program, *words = shlex.split(config_command(board))
+    assert (program, words[:2]) == ("rlanything", ["config", "write"])
+    for name in ("experiments", "envs", "dvc.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    assert main(["--root", str(tmp_path), *words]) == 0
+    found, default = load(tmp_path / "params.yaml"), parse(compose.compose(["scale=smoke"], ROOT))
+    assert (found.signals.lambda_, found.adaptation.acceptance) == (0.25, "paired")
+    assert found.train == default.train
+    (tmp_path / "case.yaml").write_text("space: {}\n")
+    publish(board, tmp_path / "case.yaml", tmp_path, None)
+    assert shlex.join([program, *words]) in (tmp_path / "sweeps" / "case" / "report.md").read_text()
+
+
+def test_a_default_that_wins_needs_no_command(tmp_path):
+    board = make(declared(budget={"trials": 2}, confirm=0), tmp_path)
+    play(board, truth=lambda sets: 0.9 if sets["signals.lambda"] == 0.5 else 0.1)
+    assert config_command(board) is None
+
+
 def test_many_trials_do_not_drown_what_is_certain(tmp_path):
     """Times the trials (Holm), the p of a great difference stays below the level."""
     board = make(declared(confirm=0, sampler="qmc", seeds=6, budget={"trials": 20}), tmp_path)
@@ -248,6 +278,6 @@ def test_what_a_sweep_replaces_is_said_before_its_work(tmp_path, stops):
             command._work(worker, file, tmp_path, said.append)
     place = tmp_path / "sweeps" / "case"
     assert said[0] == "works", "nothing was there"
-    assert said[2] == f"{place} has the results of another study; they are replaced when this one is finished"
+    assert said[3] == f"{place} has the results of another study; they are replaced when this one is finished"
     kept = f"{place} keeps the results of another study"
     assert (kept in said) == stops

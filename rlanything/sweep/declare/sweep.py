@@ -186,6 +186,19 @@ class Sweep(Section):
                 )
 
 
+OF_A_TRIAL = ("train.seeds", "train.workers", "train.save_rollouts")
+"""Keys that say how much is trained at once and kept in a sweep; a default has its own."""
+
+
+def as_default(sweep: Sweep, sets: Mapping[str, Value]) -> list[str]:
+    """The Hydra overrides that give a project the setting of a trial."""
+    return [
+        o
+        for o in hydra_overrides(sweep, sets, sweep.seeds)
+        if o.partition("=")[0].lstrip("+") not in OF_A_TRIAL
+    ]
+
+
 def hydra_overrides(sweep: Sweep, sets: Mapping[str, Value], seeds: int) -> list[str]:
     """The Hydra overrides of a trial that sets `sets` and trains `seeds` seeds."""
     own = [f"train.seeds={seeds}", "train.workers=1"]

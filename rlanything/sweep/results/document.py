@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 
 from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import format_estimate, sign
-from rlanything.sweep.declare.sweep import Sweep
+from rlanything.sweep.declare.sweep import Sweep, as_default
 from rlanything.sweep.results.comparisons import FreshMeans
 from rlanything.sweep.results.views import Point, Views
 from rlanything.sweep.trials.board import Board
@@ -23,6 +24,7 @@ FIGURES = {
     "fresh": "The winner's lead on the seeds that chose it and on fresh ones",
 }
 LEVEL = 0.05
+TO_DEFAULT = "To make the best trial's setting that of the project"
 DEFAULT = "default"
 """Label of the trial of the project's own setting."""
 ITSELF = "The best trial is the default itself: nothing here asks for another setting."
@@ -60,12 +62,26 @@ def report_markdown(board: Board, name: str, views: Views, figures: Sequence[str
         about(sweep),
         "## Result",
         *sentences(views),
+        *_to_default(board),
         "## Trials",
         markdown_table(*trials(views, code)),
         *(f"## {FIGURES[f]}\n\n![{FIGURES[f]}](figures/{f}.png)" for f in figures),
         *_failed(board),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def config_command(board: Board) -> str | None:
+    """The command that makes the best trial's setting the project's; None where it is the default already."""
+    best, default = board.best(), board.baselines().get(DEFAULT)
+    if best is None or (default is not None and board.source(default) == board.source(best.number)):
+        return None
+    return shlex.join(["rlanything", "config", "write", *as_default(board.sweep, board.sets(best.number))])
+
+
+def _to_default(board: Board) -> list[str]:
+    command = config_command(board)
+    return [] if command is None else [f"{TO_DEFAULT}:\n\n```bash\n{command}\n```"]
 
 
 def about(sweep: Sweep) -> str:
