@@ -239,7 +239,7 @@ def test_a_point_that_is_being_run_is_waited_for(project):
 @pytest.mark.integration
 def test_a_trial_is_run_again_in_a_folder_of_its_own(project, tmp_path):
     """Trial 2 sets judge.m, on which the base models depend: it must not get the project's."""
-    file = write(project, space={"judge.m": [1]})
+    file = write(project, space={"judge.m": [2]})
     finish(start(project, file))
     before = {p: p.stat().st_mtime_ns for p in project.rglob("*") if p.is_file() and ".rla" not in p.parts}
     words = [
