@@ -68,7 +68,8 @@ def test_the_provenance_of_a_trial_and_of_its_fresh_seeds_is_published(tmp_path)
     play(board)
     places = [board.trial(0), board.fresh.folder(board.best().number)]
     for place in places:
-        for file in (Layout(place).provenance("full"), Layout(place).starts("full")):
+        of = Layout(place)
+        for file in (of.provenance("full"), of.starts("full"), of.measured("full")):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"of {place.name}")
     (tmp_path / "case.yaml").write_text("space: {}\n")
@@ -78,6 +79,7 @@ def test_the_provenance_of_a_trial_and_of_its_fresh_seeds_is_published(tmp_path)
         published = there / place.relative_to(board.folder) / "provenance"
         assert (published / "full.json").read_text() == f"of {place.name}"
         assert (published / "starts" / "full.json").read_text() == f"of {place.name}"
+        assert (published / "starts" / "evaluation" / "full.json").is_file()
 
 
 def test_the_rollouts_that_a_trial_kept_are_published(tmp_path):

@@ -160,7 +160,8 @@ def _copy_outputs(board: Board, source: Path, target: Path) -> None:
         evaluation = Layout(target).evaluation(arm)
         evaluation.parent.mkdir(exist_ok=True)
         shutil.copyfile(Layout(source).evaluation(arm), evaluation)
-        for record in (Layout(source).provenance(arm), Layout(source).starts(arm)):
+        there = Layout(source)
+        for record in (there.provenance(arm), there.starts(arm), there.measured(arm)):
             if record.is_file():
                 kept = target / record.relative_to(source)
                 kept.parent.mkdir(parents=True, exist_ok=True)
