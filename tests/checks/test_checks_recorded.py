@@ -19,6 +19,7 @@ TABLES = (
         "paper_start",
         "paper_start_mixed",
         "paper_start_lambda",
+        "lambda_and_mixed",
         "arms_fit",
         "weak_reward",
         "weak_reward_faster",

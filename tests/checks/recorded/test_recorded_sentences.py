@@ -141,6 +141,18 @@ SENTENCES = {
         "{full.rm_process:.1f} | | `full_mixed` | {full_mixed.in_domain:.1f} | {full_mixed.out_of_domain:.1f} | "
         "{full_mixed.rm_process:.1f} |",
     ),
+    "lambda_and_mixed": (
+        "`mixed` adds {h.mixed_with_smaller_lambda.mean:.1f} points with lambda 0.3 and "
+        "{h.mixed_with_lambda_one.mean:.1f} with lambda 1; with `mixed`, lambda 0.3 adds "
+        "{h.lambda_with_mixed.mean:.1f} over lambda 1",
+        "| `base` | {base.in_domain:.1f} | {base.out_of_domain:.1f} | {base.rm_process:.1f} | | `base_cooled` | "
+        "{base_cooled.in_domain:.1f} | {base_cooled.out_of_domain:.1f} | – | | `outcome` | {outcome.in_domain:.1f} | "
+        "{outcome.out_of_domain:.1f} | – | | `full` | {full.in_domain:.1f} | {full.out_of_domain:.1f} | "
+        "{full.rm_process:.1f} | | `full_mixed` | {full_mixed.in_domain:.1f} | {full_mixed.out_of_domain:.1f} | "
+        "{full_mixed.rm_process:.1f} | | `full_one` | {full_one.in_domain:.1f} | {full_one.out_of_domain:.1f} | "
+        "{full_one.rm_process:.1f} | | `full_one_mixed` | {full_one_mixed.in_domain:.1f} | "
+        "{full_one_mixed.out_of_domain:.1f} | {full_one_mixed.rm_process:.1f} |",
+    ),
     "larger_models": (
         "| `outcome` | {outcome.in_domain:.1f} | {outcome.out_of_domain:.1f} | – | – | | `policy` | "
         "{policy.in_domain:.1f} | {policy.out_of_domain:.1f} | {policy.rm_process:.1f} | – | | `full` | "
