@@ -14,7 +14,7 @@ from rlanything.core.printable import say
 from rlanything.files import atomic
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.runs.layout import Layout
-from rlanything.stages import EVALUATE, TRAIN, by_dvc, of_arm
+from rlanything.stages import BOOTSTRAP, EVALUATE, TASKS, TRAIN, by_dvc, of_arm
 
 
 def measured(layout: Layout, arms: Iterable[str] | None = None) -> list[str]:
@@ -35,14 +35,16 @@ def forget(layout: Layout, names: Iterable[str], by: str, whose: str, *, retrain
         whose: what they were measured with, in words.
         retrain: whether the runs of the arms are no longer of what is there, either.
     """
+    before = [BOOTSTRAP] if by == TASKS else []  # the base models learned from the tasks
     for name in names:
         file = layout.evaluation(name)
         file.unlink()
         atomic.sync(file.parent)
-        first = f"`rlanything {of_arm(TRAIN, name)}` and then " if retrain and name not in CONTROLS else ""
+        train = [of_arm(TRAIN, name)] if retrain and name not in CONTROLS else []
+        commands = [f"`rlanything {command}`" for command in (*before, *train, of_arm(EVALUATE, name))]
         say(
-            f"{by}: {file} is removed: it was measured with {whose}; {first}`rlanything {of_arm(EVALUATE, name)}` "
-            f"{'measure' if first else 'measures'} again"
+            f"{by}: {file} is removed: it was measured with {whose}; {' and then '.join(commands)} "
+            f"{'measures' if len(commands) == 1 else 'measure'} again"
         )
 
 

@@ -25,7 +25,7 @@ from rlanything.sweep.declare.samplers import SAMPLERS
 from rlanything.sweep.declare.starts import starts
 from rlanything.sweep.errors import SweepError
 from rlanything.sweep.results import experiments
-from rlanything.sweep.results.document import TO_DEFAULT, config_command
+from rlanything.sweep.results.document import TO_DEFAULT, config_command, of_the_sweep
 from rlanything.sweep.results.publish import publish, published_folder, replaces_nothing_else, stamp
 from rlanything.sweep.study.storage import storage_errors
 from rlanything.sweep.study.study import SweepStudy
@@ -81,7 +81,7 @@ def run_sweep(path: Path, root: Path, params: Path, options: Options) -> None:
         points = []
         if earlier is not None:
             points = earlier.points(sweep)
-            say(earlier.announcement())
+            say(earlier.announcement(points))
         elif (other := other_study(folder, name, key)) is not None:
             say(other)
         study = SweepStudy(place.name, sweep, baseline_values(sweep, base), place, options.storage, points)
@@ -113,7 +113,7 @@ def _work(worker: Worker, path: Path, root: Path, say: Callable[[str], None]) ->
     publish(board, path, root, before)
     say(f"{status_line(board, {}, 1)}; results: {place}")
     if (command := config_command(board)) is not None:
-        say(f"{TO_DEFAULT}: {command}")
+        say(f"{TO_DEFAULT}: {command}{of_the_sweep(board.sweep)}")
 
 
 def print_sweep(path: Path, root: Path) -> None:

@@ -136,6 +136,19 @@ def test_a_training_that_cannot_be_read_is_named(tmp_path):
         job.prune(lambda: None)
 
 
+def test_a_seed_that_was_taken_over_keeps_its_place_in_the_curve(tmp_path):
+    points = {"seed-0": (0.1, 0.2), "seed-1": (0.3, 0.4)}
+    for seed, values in points.items():
+        finished = tmp_path / seed / "finished"
+        finished.mkdir(parents=True)
+        lines = [{"iteration": k, "panel/in_domain": v} for k, v in enumerate((0.0, *values))]
+        (finished / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    row = {"iteration": 1, "panel/in_domain": 0.5}
+    write_json(tmp_path / "seed-2" / "iterations" / "0001" / "metrics.json", row)
+    seeds = [tmp_path / f"seed-{k}" for k in range(4)]
+    assert training_curve(seeds, "in_domain") == [0.1, 0.2, 0.3, 0.4, 0.5]
+
+
 @pytest.mark.parametrize(
     "row", ['{"iteration": 5, "panel/rm_pairwise": Infinity}', '{"panel/rm_pairwise": 0.5}']
 )

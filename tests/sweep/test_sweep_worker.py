@@ -206,10 +206,10 @@ def test_more_fresh_seeds_are_trained_beside_those_that_are_there(project):
 @pytest.mark.integration
 def test_with_more_seeds_only_those_are_trained_that_are_missing(project):
     space = {"signals.lambda": [0.5, 1.0]}
-    finish(start(project, write(project, space=space, confirm=1)))
+    finish(start(project, write(project, space=space, confirm=2)))
     before = folder(project)
-    said = finish(start(project, write(project, space=space, seeds=2)))
-    assert f"{before} is the same study with 1 seed a trial" in said
+    said = finish(start(project, write(project, space=space, seeds=2, confirm=1)))
+    assert f"{before} has trials of 1 seed: its points" in said
     (study,) = (p for p in before.parent.glob("case-*") if p != before)
     for place in (study / "trials").iterdir():
         evaluation = json.loads((place / "evaluation" / "full.json").read_text())
@@ -217,6 +217,8 @@ def test_with_more_seeds_only_those_are_trained_that_are_missing(project):
         log = (place / "log.txt").read_text()
         assert "full seed 0" not in log
         assert "full seed 1" not in log, "it was trained as a fresh seed"
+    for fresh in (study / "fresh").iterdir():
+        assert "full seed" not in (fresh / "log.txt").read_text(), "all its seeds were there"
     kept = "runs/full/seed-0/metrics.jsonl"
     assert (study / "trials/0000" / kept).read_bytes() == (before / "trials/0000" / kept).read_bytes()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -192,11 +192,16 @@ OF_A_TRIAL = ("train.seeds", "train.workers", "train.save_rollouts")
 
 def as_default(sweep: Sweep, sets: Mapping[str, Value]) -> list[str]:
     """The Hydra overrides that give a project the setting of a trial."""
-    return [
-        o
-        for o in hydra_overrides(sweep, sets, sweep.seeds)
-        if o.partition("=")[0].lstrip("+") not in OF_A_TRIAL
-    ]
+    return _of_a_project(hydra_overrides(sweep, sets, sweep.seeds))
+
+
+def own_overrides(sweep: Sweep) -> list[str]:
+    """Those of `as_default` that the sweep has for all of its trials."""
+    return _of_a_project(sweep.overrides)
+
+
+def _of_a_project(overrides: Iterable[str]) -> list[str]:
+    return [o for o in overrides if o.partition("=")[0].lstrip("+") not in OF_A_TRIAL]
 
 
 def hydra_overrides(sweep: Sweep, sets: Mapping[str, Value], seeds: int) -> list[str]:

@@ -9,7 +9,7 @@ from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import format_estimate, sign
-from rlanything.sweep.declare.sweep import Sweep, as_default
+from rlanything.sweep.declare.sweep import Sweep, as_default, own_overrides
 from rlanything.sweep.results.comparisons import FreshMeans
 from rlanything.sweep.results.views import Point, Views
 from rlanything.sweep.trials.board import Board
@@ -81,7 +81,17 @@ def config_command(board: Board) -> str | None:
 
 def _to_default(board: Board) -> list[str]:
     command = config_command(board)
-    return [] if command is None else [f"{TO_DEFAULT}:\n\n```bash\n{command}\n```"]
+    return [] if command is None else [f"{TO_DEFAULT}:\n\n```bash\n{command}\n```", *_own(board.sweep)]
+
+
+def of_the_sweep(sweep: Sweep) -> str:
+    """What of the command is the sweep's own, after it on its line; '' where nothing is."""
+    return "".join(f" ({said})" for said in _own(sweep))
+
+
+def _own(sweep: Sweep) -> list[str]:
+    own = " ".join(own_overrides(sweep))
+    return [f"Of all trials of the sweep: {own}. Leave out what only shortens it."] if own else []
 
 
 def about(sweep: Sweep) -> str:

@@ -41,11 +41,12 @@ class Earlier:
         numbers = [f"{t.number:04d}" for t in self.trials if t.user_attrs[SETS] == sets]
         return [self.folder / kind / number for number in numbers for kind in (TRIALS, "fresh")]
 
-    def announcement(self) -> str:
-        """What is printed when a sweep takes over from it."""
+    def announcement(self, points: Sequence[Start]) -> str:
+        """What is printed when a sweep takes over from it. points: those of it that are tried first."""
+        first = "its points with a result are tried first. " if points else ""
         return (
-            f"{self.folder} is the same study with {counted(self.seeds, 'seed')} a trial: its points are tried again, "
-            "and its runs are taken over. Only the seeds that it lacks are trained"
+            f"{self.folder} has trials of {counted(self.seeds, 'seed')}: {first}Where a point is the same, its runs "
+            "are taken over, and only the seeds that it lacks are trained"
         )
 
     def points(self, sweep: Sweep) -> list[Start]:

@@ -103,7 +103,8 @@ class TrialFolder:
         each = load(self.path / PARAMS).train.iterations + 1
         layout, arms = Layout(self.path), self.sweep.arms
         placed = sum(layout.run(arm, seed).is_dir() for arm in arms for seed in range(self.seeds))
-        live = sum(len(RunFolder(p).published()) for arm in arms for p in self.live(arm))
+        runs = [RunFolder(place) for arm in arms for place in self.live(arm)]
+        live = sum(each if run.finished.is_dir() else len(run.published()) for run in runs)
         return min(1.0, (placed * each + live) / (each * self.seeds * len(arms)))
 
     def is_made_like(self, earlier: Path) -> bool:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from optuna.trial import FrozenTrial, TrialState
@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from rlanything.files.reader import FileError
 from rlanything.stages import BEFORE_TRAINING, TRAIN
 from rlanything.stages.missing import Command
+from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
@@ -77,6 +78,13 @@ class Job(ABC):
         """Record the result of a finished trial of the same point; returns the words for it, None without one."""
         return None
 
+    def take_over(self, sets: Mapping[str, Value]) -> None:
+        """Copy the seeds of this point that the study with another number of them trained, and that are not here."""
+        if self.board.earlier is None or missing_inputs(self.inputs):
+            return
+        for place in filter(self.folder.is_made_like, self.board.earlier.runs(sets)):
+            self.folder.adopt(place)
+
     def prune(self, check: Callable[[], None]) -> str | None:
         """Give it up where the pruner says so, after `check`; returns the words for it, None where it goes on."""
         return None
@@ -111,9 +119,7 @@ class TrialJob(Job):
         """See `Job`. Seeds that a study with another number of them trained are copied."""
         sets = self.trial.user_attrs[SETS]
         self.inputs = self.folder.prepare(inputs, sets)
-        if self.board.earlier is not None and not missing_inputs(self.inputs):
-            for place in filter(self.folder.is_made_like, self.board.earlier.runs(sets)):
-                self.folder.adopt(place)
+        self.take_over(sets)
 
     def waits_for(self) -> str | None:
         """See `Job`."""
@@ -189,6 +195,7 @@ class FreshJob(Job):
         self.inputs = self.folder.prepare(inputs, self.board.sets(self.number))
         self.folder.adopt(self.board.fresh.earlier(self.number))
         self.folder.adopt(self.board.results(self.number), self.board.sweep.seeds)
+        self.take_over(self.board.sets(self.number))
 
     def finish(self) -> str:
         """See `Job`."""

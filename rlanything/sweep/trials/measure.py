@@ -158,10 +158,12 @@ def training_curve(seeds: Sequence[Path], name: str) -> list[float | None]:
     """
     points: list[float | None] = []
     for seed in seeds:
+        if (seed / "finished").is_dir():  # one that was taken over has no other files
+            points += curve_points(rows(seed / "finished"), name)
+            continue
         files = sorted((seed / "iterations").glob("[0-9]*/metrics.json"))
         points += curve_points((_measured(read_object(file), str(file)) for file in files), name)
-        if not (seed / "finished").is_dir():
-            break
+        break
     return points
 
 

@@ -104,10 +104,9 @@ def test_other_tasks_take_every_evaluation_and_the_same_ones_keep_it(project, mo
     assert left(project) == set()
     said = capsys.readouterr().err
     assert "tasks: " in said
-    assert (
-        "`rlanything train --arm outcome` and then `rlanything evaluate --arm outcome` measure again" in said
-    )
-    assert "with other tasks; `rlanything evaluate --arm base` measures again" in said
+    first, arm = "with other tasks; `rlanything bootstrap` and then", "--arm outcome` "
+    assert f"{first} `rlanything train {arm}and then `rlanything evaluate {arm}measure again" in said
+    assert f"{first} `rlanything evaluate --arm base` measure again" in said
     write_json(Layout(project).evaluation("base"), {"arm": "base"})
     tasks.make_tasks(config, project)
     assert left(project) == {"base"}
