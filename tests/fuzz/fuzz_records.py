@@ -92,9 +92,8 @@ def _reported(family: str) -> Callable[[Path], None]:
 
 
 def _proven(root: Path) -> None:
-    provenance_page.text(
-        {**provenance.read(root, "full"), "today": {part: [] for part in provenance_page._PARTS}}
-    )
+    record, today = provenance.read(root, "full"), {part: [] for part in provenance_page._PARTS}
+    provenance_page.text({**record, "measured": provenance.measured(root, "full"), "today": today})
     run_rules.own(root / RUN)
     provenance.differences(provenance.read(root, "full"), _config("alfworld"), root)
 
