@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import re
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,23 @@ def records(file: Path) -> Iterator[Any]:
             yield record
 
 
+def ended(file: Path) -> list[Any]:
+    """The records up to the run's end: the service of wandb still writes when `finish` has returned."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        found = list(records(file))
+        if any(record.WhichOneof("record_type") == "exit" for record in found):
+            break
+        time.sleep(0.1)
+    return found
+
+
 @pytest.mark.parametrize("workers", [1, 2], ids=["in one process", "at once"])
 def test_every_seed_has_a_whole_run_in_weights_and_biases(tmp_path, workers):
     train("wandb", tmp_path, workers)
     for seed in range(SEEDS):
         (file,) = (tmp_path / ".rla" / "logs" / "full" / f"seed-{seed}").rglob("offline-run-*/run-*.wandb")
-        found = list(records(file))
+        found = ended(file)
         kinds = [record.WhichOneof("record_type") for record in found]
         assert (
             next(r.run.display_name for r in found if r.WhichOneof("record_type") == "run") == f"full-{seed}"
