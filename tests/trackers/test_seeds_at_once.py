@@ -53,6 +53,8 @@ def records(file: Path) -> Iterator[Any]:
             continue
         _, length, kind = HEADER.unpack_from(data, place)
         place += HEADER.size
+        if place + length > len(data):  # it is being written
+            return
         text = (b"" if kind in (WHOLE, FIRST) else text) + data[place : place + length]
         place += length
         if kind in (WHOLE, LAST):
