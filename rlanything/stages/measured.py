@@ -6,7 +6,7 @@ measured with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rlanything.config import CONTROLS
 from rlanything.core.ids import content_id
@@ -14,7 +14,7 @@ from rlanything.core.printable import say
 from rlanything.files import atomic
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.runs.layout import Layout
-from rlanything.stages import BOOTSTRAP, EVALUATE, TASKS, TRAIN, by_dvc, of_arm
+from rlanything.stages import EVALUATE, TRAIN, by_dvc, of_arm
 
 
 def measured(layout: Layout, arms: Iterable[str] | None = None) -> list[str]:
@@ -25,7 +25,15 @@ def measured(layout: Layout, arms: Iterable[str] | None = None) -> list[str]:
     return [name for name in (there if arms is None else arms) if name in there]
 
 
-def forget(layout: Layout, names: Iterable[str], by: str, whose: str, *, retrain: bool = True) -> None:
+def forget(
+    layout: Layout,
+    names: Iterable[str],
+    by: str,
+    whose: str,
+    *,
+    before: Sequence[str] = (),
+    retrain: bool = True,
+) -> None:
     """Remove the evaluations of these arms, and say so.
 
     Args:
@@ -33,9 +41,9 @@ def forget(layout: Layout, names: Iterable[str], by: str, whose: str, *, retrain
         names: what `measured` returned.
         by: what replaces something, as it begins lines: a stage, or the arm that is trained.
         whose: what they were measured with, in words.
+        before: stages that must run again first.
         retrain: whether the runs of the arms are no longer of what is there, either.
     """
-    before = [BOOTSTRAP] if by == TASKS else []  # the base models learned from the tasks
     for name in names:
         file = layout.evaluation(name)
         file.unlink()

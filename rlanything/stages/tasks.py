@@ -25,7 +25,7 @@ from rlanything.files.hashes import tree_hash
 from rlanything.files.records import write_json, write_lines
 from rlanything.runs import families
 from rlanything.runs.layout import Layout
-from rlanything.stages import ALL, TASKS
+from rlanything.stages import ALL, BOOTSTRAP, TASKS
 from rlanything.stages.measured import forget, measured
 
 
@@ -46,7 +46,7 @@ def _forget_measured(layout: Layout, new: Path) -> None:
     """Remove what was measured with the last tasks, unless the new ones are the same to the byte."""
     found, old = measured(layout), layout.manifest.parent
     if found and not (old.is_dir() and tree_hash(old) == tree_hash(new)):
-        forget(layout, found, TASKS, "other tasks")
+        forget(layout, found, TASKS, "other tasks", before=(BOOTSTRAP,))  # base models learned from the tasks
 
 
 def _write(splits: Mapping[str, list[Task]], folder: Path) -> None:
