@@ -10,11 +10,20 @@ from math import inf
 
 from pydantic import BaseModel
 
-from rlanything.checks.adaptation.seeds import DISTANCES, SHARES, Limits, estimate, means
 from rlanything.report.results import statistics
 from rlanything.report.results.curves import Series
-from rlanything.report.results.statistics import Contrast, Estimate, Panel
+from rlanything.report.results.statistics import (
+    SHARES,
+    Contrast,
+    Estimate,
+    Limits,
+    Panel,
+    estimate,
+    seed_means,
+)
 
+DISTANCES: Limits = (0.0, 2.0)
+"""Between which the distance of two tasks can lie."""
 TENTH = 0.1
 """Of the slots: for so many replaced ones a slope is given."""
 
@@ -106,7 +115,9 @@ def _moment(iteration: int, courses: Courses, arms: Sequence[str]) -> Moment:
     there = {seed: [p for p in points if p.iteration == iteration] for seed, points in courses.items()}
 
     def of(value: Callable[[Point], float], limits: Limits) -> Panel | None:
-        return means({seed: [value(point) for point in points] for seed, points in there.items()}, limits)
+        return seed_means(
+            {seed: [value(point) for point in points] for seed, points in there.items()}, limits
+        )
 
     def solved(arm: str, panel: str) -> Panel | None:
         return of(lambda point: point.success[arm][panel], SHARES)
@@ -141,7 +152,7 @@ def _trend(courses: Courses, arms: Sequence[str], panel: str) -> Contrast | None
         for seed, points in courses.items()
     }
     found = {seed: [TENTH * value] for seed, value in slopes.items() if value is not None}
-    own, none = means(found, (-inf, inf)), means({seed: [0.0] for seed in found}, (0.0, 0.0))
+    own, none = seed_means(found, (-inf, inf)), seed_means({seed: [0.0] for seed in found}, (0.0, 0.0))
     return statistics.contrast(own, none) if own and none else None
 
 

@@ -6,30 +6,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rlanything.checks.adaptation.course import Moment, Trend, moments, trends
+from rlanything.checks.adaptation.course import DISTANCES, Moment, Trend, moments, trends
 from rlanything.checks.adaptation.declare import Adaptation, Pair
 from rlanything.checks.adaptation.finished import Answers, Run
 from rlanything.checks.adaptation.rewrites import RULES, Rewrite, decides, inside
-from rlanything.checks.adaptation.seeds import (
-    CHANGES,
-    COUNTS,
-    DISTANCES,
-    SHARES,
-    WHOLE,
-    Limits,
-    estimate,
-    means,
-)
 from rlanything.checks.shares import Share
 from rlanything.core.adaptation import AcceptanceRule
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import panel_of
 from rlanything.report.results.evidence import HITS
 from rlanything.report.results.metrics import Metric
-from rlanything.report.results.statistics import Contrast, Estimate, Panel
+from rlanything.report.results.statistics import (
+    COUNTS,
+    ONE_CELL,
+    SHARES,
+    Contrast,
+    Estimate,
+    Limits,
+    Panel,
+    estimate,
+    seed_means,
+)
 
 SHARE = Metric("share", "share", {}, HITS)
-PARTS = ("all", "replaced", "kept")
+CHANGES: Limits = (-1.0, 1.0)
+"""Between which a change of a share can lie."""
+WHOLE = "all"
+PARTS = (WHOLE, "replaced", "kept")
 """Of the first tasks: all, those of slots with an accepted rewrite, and the others. The last two differ by seed."""
 Value = Callable[[Rewrite, Mapping[str, Share]], float]
 """Of a rewrite, from a policy's fresh rollouts (task id -> counts)."""
@@ -126,12 +129,12 @@ def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answ
     taken = _taken(probe, rule, band, answers)
 
     def over(value: Value, limits: Limits) -> Estimate | None:
-        return estimate(means(_values(probe, taken, answers, value), limits))
+        return estimate(seed_means(_values(probe, taken, answers, value), limits))
 
     return Row(
         probe,
         rule,
-        accepted=estimate(means({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS)),
+        accepted=estimate(seed_means({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS)),
         recorded=over(lambda r, _: r.sign * (r.after - r.before), CHANGES),
         fresh=over(_change, CHANGES),
         right=over(lambda r, played: float(_change(r, played) > 0), SHARES),
@@ -143,7 +146,7 @@ def _comparison(probe: str, pair: Pair, band: AcceptanceRule, answers: Mapping[i
     """How two rules differ; p is not corrected yet."""
 
     def panel(rule: str) -> Panel | None:
-        return means(_values(probe, _taken(probe, rule, band, answers), answers, _in(band)), SHARES)
+        return seed_means(_values(probe, _taken(probe, rule, band, answers), answers, _in(band)), SHARES)
 
     first, second = panel(pair.rule), panel(pair.over)
     difference = statistics.contrast(first, second) if first and second else None
@@ -213,10 +216,10 @@ def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:
     if part == WHOLE:
         return {task: (share,) for task, share in played.items()}
     some = [share for task, share in played.items() if (task in found.moved.slots) == (part == "replaced")]
-    return {WHOLE: ((sum(s[0] for s in some), sum(s[1] for s in some)),)} if some else {}
+    return {ONE_CELL: ((sum(s[0] for s in some), sum(s[1] for s in some)),)} if some else {}
 
 
 def _distance(place: int, by: str, answers: Mapping[int, Answers]) -> Distance:
     moved = {seed: [d[place] for d in found.moved.slots.values()] for seed, found in answers.items()}
     apart = {s: [f.moved.apart[place]] for s, f in answers.items() if f.moved.apart is not None}
-    return Distance(by, estimate(means(moved, DISTANCES)), estimate(means(apart, DISTANCES)))
+    return Distance(by, estimate(seed_means(moved, DISTANCES)), estimate(seed_means(apart, DISTANCES)))

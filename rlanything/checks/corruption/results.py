@@ -81,7 +81,9 @@ def _rows(kind: str, measured: Measured) -> Iterator[Row]:
     losses = {arm: _change(by_seed, kind, "later", "undisturbed") for arm, by_seed in measured.items()}
     alarms_over, losses_over = _over_base(alarms), _over_base(losses)
     for arm, found in shares.items():
-        noticed, before, later, undisturbed = (_estimate(found[count]) for count in Counts.model_fields)
+        noticed, before, later, undisturbed = (
+            statistics.estimate(found[count]) for count in Counts.model_fields
+        )
         if noticed is not None and before is not None:
             yield Row(
                 arm,
@@ -106,10 +108,6 @@ def _corrected(rows: Iterable[Row]) -> tuple[Row, ...]:
             change: dict[str, Any] = {question: contrast}
             found[place] = replace(found[place], **change)
     return tuple(found)
-
-
-def _estimate(panel: Panel | None) -> Estimate | None:
-    return None if panel is None else statistics.estimate(panel)
 
 
 def _from_zero(change: Panel | None) -> Contrast | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from statistics import fmean
 
 import numpy as np
 
 from rlanything.report.results.curves import Curves, Run
-from rlanything.report.results.statistics import Estimate, Panel, estimate
+from rlanything.report.results.statistics import COUNTS, SHARES, Estimate, Limits, estimate, seed_means
 
 PARTS = 6
 """Into so many parts of equal length a training is divided, or into its iterations where it has fewer."""
@@ -47,25 +46,20 @@ def _parts(runs: Mapping[int, Run]) -> tuple[Part, ...]:
 
 
 def _part(runs: Mapping[int, Run], iterations: Sequence[int]) -> Part:
-    def over_seeds(key: str, reduce: Callable[[list[float]], float], highest: float) -> Estimate | None:
+    def over_seeds(key: str, reduce: Callable[[list[float]], float], limits: Limits) -> Estimate | None:
         values = {
-            seed: reduce(found)
+            seed: [reduce(found)]
             for seed, run in runs.items()
             if (found := [run[key][i] for i in iterations if i in run.get(key, {})])
         }
-        hits = np.array([[[value] for value in values.values()]])
-        return (
-            estimate(Panel(tuple(values), ("",), hits, np.ones_like(hits), (0.0, highest)))
-            if values
-            else None
-        )
+        return estimate(seed_means(values, limits))
 
-    accepted = over_seeds("accepted", sum, inf)
+    accepted = over_seeds("accepted", sum, COUNTS)
     assert accepted is not None, "these are the iterations that have the key"
     return Part(
         iterations[0],
         iterations[-1],
         accepted,
-        over_seeds("accepted_accuracy", fmean, 1.0),
-        over_seeds("band_coverage", fmean, 1.0),
+        over_seeds("accepted_accuracy", fmean, SHARES),
+        over_seeds("band_coverage", fmean, SHARES),
     )

@@ -13,10 +13,9 @@ from rlanything.buffer.views.compare.two_way import diff_page
 from rlanything.buffer.views.find.arms import seeds_of
 from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.source import Source
-from rlanything.checks.adaptation.seeds import COUNTS, SHARES, Limits, means
 from rlanything.core.types import EventKind, Json
 from rlanything.report.results import statistics
-from rlanything.report.results.statistics import Contrast
+from rlanything.report.results.statistics import COUNTS, SHARES, Contrast, Limits
 
 METRICS: Mapping[str, Limits] = {"harder": COUNTS, "easier": COUNTS, "accepted": SHARES, "in_band": SHARES}
 """What is compared of every run, and between which values it lies. accepted: of the rewrites that were rolled out."""
@@ -119,7 +118,7 @@ def _differences(a: Sequence[Run], b: Sequence[Run]) -> dict[str, Contrast]:
     """Metric -> B minus A, of the seeds for which both are known; absent where there is none."""
     found: dict[str, Contrast] = {}
     for metric, limits in METRICS.items():
-        panels = [means(_values(side, metric), limits) for side in (b, a)]
+        panels = [statistics.seed_means(_values(side, metric), limits) for side in (b, a)]
         if panels[0] is not None and panels[1] is not None:
             contrast = statistics.tested(panels[0], panels[1])
             found |= {metric: contrast} if contrast is not None else {}

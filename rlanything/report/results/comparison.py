@@ -63,8 +63,7 @@ class Comparison:
 
     def estimate(self, arm: str, metric: Metric) -> Estimate | None:
         """Mean and interval of one arm, or None when it was not measured."""
-        panel = self.panels.get(arm, {}).get(metric.name)
-        return None if panel is None else statistics.estimate(panel)
+        return statistics.estimate(self.panels.get(arm, {}).get(metric.name))
 
     def contrasts(self, pairs: Iterable[tuple[str, str]], metric: Metric) -> dict[tuple[str, str], Contrast]:
         """(arm, other) -> `arm` minus `other`, paired by seed and task, with Holm's p over the pairs that differ.

@@ -166,8 +166,7 @@ def _estimates(judge: str, seeds: Mapping[int, Mapping[str, Judged]]) -> dict[st
             for seed, labels in seeds.items()
             if judge in labels
         }
-        panel = panel_of(metric, cells)
-        value = None if panel is None else estimate(panel)
+        value = estimate(panel_of(metric, cells))
         if value is not None:
             estimates[metric.name] = value
     return estimates

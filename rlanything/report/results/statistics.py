@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
+from statistics import mean as mean_of
 from typing import TypeVar
 
 import numpy as np
@@ -29,6 +30,12 @@ from scipy.special import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 Name = TypeVar("Name")
+Limits = tuple[float, float]
+"""Between which a value can lie; no interval goes beyond."""
+SHARES: Limits = (0.0, 1.0)
+COUNTS: Limits = (0.0, inf)
+ONE_CELL = "run"
+"""The only cell of a seed whose values are pooled: what is counted differs between seeds, so it cannot be paired."""
 ROUNDING = 1e-12
 """Cells that differ by less, as a share of the largest, are equal."""
 LEVEL = 0.05
@@ -47,7 +54,7 @@ class Panel:
     tasks: tuple[str, ...]
     hits: Floats
     totals: Floats
-    limits: tuple[float, float] = (0.0, 1.0)
+    limits: Limits = SHARES
 
     def at(self, seeds: Sequence[int], tasks: Sequence[str]) -> Panel:
         """The panel reduced to `seeds` and `tasks`, in that order; all of them must be there."""
@@ -87,8 +94,22 @@ class Spread:
     freedom: float
 
 
-def estimate(panel: Panel) -> Estimate | None:
+def seed_means(values: Mapping[int, Sequence[float]], limits: Limits) -> Panel | None:
+    """The mean of each seed's values, which are pooled: tasks are not kept apart, so intervals are over seeds.
+
+    values: by seed. Seeds without a value are left out; None where all are.
+    """
+    found = {seed: mean_of(own) for seed, own in values.items() if own}
+    if not found:
+        return None
+    hits = np.array([[[value] for value in found.values()]], dtype=np.float64)
+    return Panel(tuple(found), (ONE_CELL,), hits, np.ones_like(hits), limits)
+
+
+def estimate(panel: Panel | None) -> Estimate | None:
     """Mean and interval of one arm. None when nothing was measured."""
+    if panel is None:
+        return None
     panel = _measured([panel])[0]
     if not panel.seeds:
         return None
@@ -194,7 +215,7 @@ def corrected(contrasts: Mapping[Name, Contrast]) -> dict[Name, Contrast]:
     return {name: replace(c, p=adjusted.get(name)) for name, c in contrasts.items()}
 
 
-def _interval(cells: Floats, limits: tuple[float, float]) -> Estimate:
+def _interval(cells: Floats, limits: Limits) -> Estimate:
     found, mean = spread(cells), float(cells.mean())
     if found is None or (found.variance == 0.0 and mean != 0.0):
         return Estimate(mean, None, None)

@@ -18,7 +18,7 @@ from rlanything.files.reader import read_object
 from rlanything.files.records import metric_of, read_metrics, whole_metric
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
-from rlanything.report.results.statistics import Contrast, Estimate, Panel
+from rlanything.report.results.statistics import COUNTS, SHARES, Contrast, Estimate, Panel, seed_means
 from rlanything.sweep.declare.metrics import COST, has_curve
 
 CURVE = "panel/"
@@ -46,8 +46,7 @@ class Measured:
     def estimate(self, goal: tuple[str, str]) -> Estimate | None:
         """Mean and interval of one objective."""
         arm, metric = goal
-        panel = self.panels[arm].get(metric)
-        return None if panel is None else statistics.estimate(panel)
+        return statistics.estimate(self.panels[arm].get(metric))
 
     def error(self, goal: tuple[str, str]) -> float:
         """Standard error of an objective's mean, from the spread over seeds and over tasks; 0 where there is none.
@@ -79,7 +78,8 @@ def measure(trial: Path, arms: Sequence[str], last: int = 0) -> Measured:
         runs = {seed: rows(trial / "runs" / arm / f"seed-{seed}") for seed in seeds}
         if last:
             panels = {name: p for name, p in panels.items() if not has_curve(name)} | curve_panels(runs, last)
-        found[arm] = {**panels, COST: _run_panel({seed: cost(run) for seed, run in runs.items()})}
+        costs = seed_means({seed: [cost(run)] for seed, run in runs.items()}, COUNTS)
+        found[arm] = panels if costs is None else {**panels, COST: costs}
         covered = [row.get("band_coverage") for run in runs.values() for row in run]
         shares = [share for share in covered if share is not None]
         coverage[arm] = float(np.mean(shares)) if shares else None
@@ -118,9 +118,10 @@ def curve_panels(runs: Mapping[int, Sequence[Mapping[str, Any]]], last: int) -> 
     for metric in _curves(runs):
         every = {seed: [v for v in curve_points(run, metric) if v is not None] for seed, run in runs.items()}
         points = {seed: values[-last:] for seed, values in every.items()}
-        if all(len(values) == last for values in points.values()):
-            means = {seed: float(np.mean(values)) for seed, values in points.items()}
-            found[metric] = _run_panel(means, most=1.0)
+        whole = all(len(values) == last for values in points.values())
+        means = {seed: [float(np.mean(values))] for seed, values in points.items() if whole}
+        if (panel := seed_means(means, SHARES)) is not None:
+            found[metric] = panel
     return found
 
 
@@ -138,12 +139,6 @@ def curve_points(run: Iterable[Mapping[str, Any]], metric: str) -> list[float | 
     key = f"{CURVE}{metric}"
     points = [row[key] for row in run if row["iteration"] > 0 and key in row]
     return [None if value is None else float(value) for value in points]
-
-
-def _run_panel(values: Mapping[int, float], most: float = float("inf")) -> Panel:
-    """One number a seed."""
-    hits = np.array([[[value] for value in values.values()]], dtype=np.float64)
-    return Panel(tuple(values), ("run",), hits, np.ones_like(hits), (0.0, most))
 
 
 def training_curve(seeds: Sequence[Path], name: str) -> list[float | None]:

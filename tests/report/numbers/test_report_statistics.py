@@ -12,6 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from benchmarks.interval_coverage import World, coverage, measure
 from rlanything.report.results.statistics import (
+    COUNTS,
+    SHARES,
     Contrast,
     Estimate,
     Panel,
@@ -21,6 +23,7 @@ from rlanything.report.results.statistics import (
     holm,
     p_value,
     paired,
+    seed_means,
     spread,
     standard_error,
 )
@@ -249,3 +252,15 @@ def test_coverage_prints_a_line_per_world(capsys):
     found = coverage([World(1, 20, 2, 0.0, 1.0)], simulations=20, resamples=100)
     assert len(found) == 1
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_values_of_a_seed_are_pooled_and_a_seed_without_any_is_left_out():
+    found = seed_means({3: [1.0, 4.0], 5: [], 7: [0]}, COUNTS)
+    assert (found.seeds, found.hits.tolist(), found.limits) == ((3, 7), [[[2.5], [0.0]]], COUNTS)
+    assert estimate(found).low == 0.0
+    assert estimate(seed_means({0: [1.0], 1: [0.5]}, SHARES)).high == 1.0
+
+
+def test_where_no_seed_has_a_value_nothing_is_estimated():
+    assert seed_means({0: [], 1: []}, SHARES) is None
+    assert estimate(None) is None
