@@ -60,7 +60,13 @@ def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
     today["record"] = contradictions(record, root, same_code=not today["code"])
     if today["git"] and _same_files(record["starts"][-1]["git"], root):
         today["git"] = []
-    return {**record, "measured": provenance.measured(root, arm), "today": today}
+    return assembled(record, today, root)
+
+
+def assembled(record: Mapping[str, Any], today: Mapping[str, Sequence[str]], root: Path) -> dict[str, Any]:
+    """The page of a record, with where its arm was measured. today: differences by part; one left out has none."""
+    differing = {part: today.get(part, []) for part in _PARTS}
+    return {**record, "measured": provenance.measured(root, str(record["arm"])), "today": differing}
 
 
 def contradictions(record: Mapping[str, Any], root: Path, *, same_code: bool) -> list[str]:

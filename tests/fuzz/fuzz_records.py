@@ -92,8 +92,7 @@ def _reported(family: str) -> Callable[[Path], None]:
 
 
 def _proven(root: Path) -> None:
-    record, today = provenance.read(root, "full"), {part: [] for part in provenance_page._PARTS}
-    provenance_page.text({**record, "measured": provenance.measured(root, "full"), "today": today})
+    provenance_page.text(provenance_page.assembled(provenance.read(root, "full"), {}, root))
     run_rules.own(root / RUN)
     provenance.differences(provenance.read(root, "full"), _config("alfworld"), root)
 

@@ -84,6 +84,19 @@ def test_where_the_arm_was_measured_is_shown(project, capsys):
     assert f"measured: {begun['at']}" in capsys.readouterr().out
 
 
+def test_a_page_has_every_part_and_where_the_arm_was_measured(project):
+    write_json(Layout(project).evaluation(ARM), {"arm": ARM})
+    begun = provenance.start(project, {}, {}, ())
+    provenance.write_measured(project, ARM, begun)
+    record = provenance.read(project, ARM)
+    page = provenance_page.assembled(record, {"code": ["a.py: gone"]}, project)
+    assert page["measured"]["starts"] == [begun]
+    assert [part for part, found in page["today"].items() if found] == ["code"]
+    printed = provenance_page.text(page)
+    assert (printed.count("DIFFERS"), printed.count("  same ")) == (1, 7)
+    assert f"measured: {begun['at']}" in printed
+
+
 def forged(project: Path, change: Callable[[dict[str, Any]], None]) -> list[str]:
     """What `provenance` says of the record after a change of it."""
     path = project / "provenance" / "full.json"
