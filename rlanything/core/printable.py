@@ -20,6 +20,13 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a pair that stands for one character. UTF-8 has no form for it."""
 
 
+def percents(value: float, limit: float) -> tuple[str, str]:
+    """A share and the limit that it is not, in percent: with so many digits that they differ and the limit is exact."""
+    enough = (d for d in range(17) if round(limit, d + 2) == limit and f"{value:.{d}%}" != f"{limit:.{d}%}")
+    digits = next(enough, 17)
+    return f"{value:.{digits}%}", f"{limit:.{digits}%}"
+
+
 def say(text: str) -> None:
     """Print a line to standard error now: also where that is a file, and from a process that may be killed."""
     print(text, file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.printable import percents
 from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.splits import TRAIN
 from rlanything.core.timing import phase
@@ -192,9 +193,10 @@ class SeedRun:
         replies, most = self.parts.kind.replies, self.config.judge.max_invalid
         share = self.metrics.get(replies.invalid, 0.0)
         if share > most:
+            found, allowed = percents(share, most)
             raise ConfigError(
-                f"iteration {self.state.iteration}: {share:.0%} of the reward model's replies hold no "
-                f"{replies.content} (more than judge.max_invalid = {most:.0%}). What is published stays. "
+                f"iteration {self.state.iteration}: {found} of the reward model's replies hold no "
+                f"{replies.content} (more than judge.max_invalid = {allowed}). What is published stays. "
                 f"Check {replies.settings}; with a higher judge.max_invalid the same command goes on from there."
             )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import nextafter
+
 import pytest
 
-from rlanything.core.printable import counted, ended, shown, tell
+from rlanything.core.printable import counted, ended, percents, shown, tell
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,22 @@ def test_a_noun_has_its_number():
 def test_a_message_moves_no_cursor_whatever_a_folder_is_called(capsys):
     tell("results: \x1b[2Jruns\nread them")
     assert capsys.readouterr().err == "rlanything: results: \\x1b[2Jruns\nread them\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "says"),
+    [
+        (1.0, 0.9, ("100%", "90%")),
+        (0.904, 0.9, ("90.4%", "90.0%")),
+        (0.90001, 0.9, ("90.001%", "90.000%")),
+        (0.0123, 0.008, ("1.2%", "0.8%")),
+        (0.5, 0.0, ("50%", "0%")),
+    ],
+)
+def test_a_share_above_its_limit_is_not_written_as_equal_to_it(value, limit, says):
+    assert percents(value, limit) == says
+
+
+def test_the_nearest_share_above_a_limit_is_written_as_another_number():
+    found, allowed = percents(nextafter(0.9, 1), 0.9)
+    assert found != allowed
