@@ -24,13 +24,7 @@ WIDE = 100
 
 def blocks(encoding: str | None, width: int = WIDE) -> str:
     """The characters of curves that an encoding has; '' where they do not fit."""
-    if width < WIDE:
-        return ""
-    try:
-        words.BLOCKS.encode(encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return words.PLAIN
-    return words.BLOCKS
+    return words.blocks(encoding) if width >= WIDE else ""
 
 
 def snapshot(view: View) -> str:

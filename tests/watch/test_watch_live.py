@@ -23,6 +23,7 @@ from rlanything.files import locks
 from rlanything.runs.progress import ticker
 from rlanything.runs.progress.heartbeat import FILE, Heartbeat
 from rlanything.watch import holders, screen, seeds, stages
+from rlanything.watch.text import words
 from rlanything.watch.text.page import page
 from rlanything.watch.view import Watched
 from rlanything.watch.work.board import Board
@@ -159,8 +160,12 @@ def test_seeds_at_work_are_a_line_each(tmp_path, monkeypatch):
     with locks.held(folder / "lock", "busy"), locks.held(stage, "busy"):
         text = Board(tmp_path, "train --arm full").rows(120).plain.split("\n")
         narrow = Board(tmp_path, "train --arm full").rows(80).plain.split("\n")
+        plain = Board(tmp_path, "train --arm full", words.PLAIN).rows(80).plain
     assert "tokens/s, accuracy" in narrow[0]
     assert len(narrow[0]) == 80
+    assert words.BLOCKS[-1] in narrow[0]
+    assert plain.isascii(), "the bar and the mark of a cut line, too"
+    assert [len(line) for line in plain.split("\n")] == [len(line) for line in narrow]
     assert [line.split()[0] for line in text] == ["full/seed-0", "full/seed-1", "train"]
     assert "2/10" not in text[1]
     assert "1/10 waiting" in text[1]
@@ -244,6 +249,34 @@ def test_a_heartbeat_says_the_phase_and_does_not_mind_a_full_disk(tmp_path):
     for folder in (tmp_path / "gone", None):
         with Heartbeat(folder).phase("learn"):
             pass
+
+
+@pytest.mark.parametrize(("encoding", "drawn"), [("ascii", words.PLAIN), ("utf-8", words.BLOCKS)])
+def test_a_command_draws_what_the_encoding_of_its_terminal_has(tmp_path, monkeypatch, encoding, drawn):
+    master, terminal = pty.openpty()
+    place = cases.arm(tmp_path, seeds=1)
+    folder = cases.seed(place)
+    stage = holders.lock_of(tmp_path, "train --arm full")
+    stage.parent.mkdir(parents=True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.delenv(ticker.VARIABLE, raising=False)
+    with os.fdopen(terminal, "w", encoding=encoding) as file:
+        monkeypatch.setattr(sys, "stderr", file)
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        with (
+            locks.held(folder / "lock", "busy"),
+            locks.held(stage, "busy"),
+            shown(tmp_path, "train --arm full", "", plain=False),
+        ):
+            text = b""
+            while b"\n" not in text.partition(b"full/seed-0")[2]:
+                assert select.select([master], [], [], 60)[0], "it draws nothing"
+                text += os.read(master, 1 << 16)
+    os.close(master)
+    line = text.partition(b"full/seed-0")[2].decode(encoding)
+    assert line.split()[0][0] == drawn[-1]
+    assert "\\u" not in line
 
 
 def test_a_stage_goes_on_printing_when_its_terminal_is_gone(tmp_path, monkeypatch):

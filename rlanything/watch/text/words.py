@@ -10,7 +10,18 @@ from rlanything.runs.progress.ticker import clock
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-=+*#@"
 """The same in ASCII, for a terminal whose encoding lacks the blocks."""
+EMPTY = "░"
+"""The rest of a bar of blocks; in ASCII it is a dot."""
 NONE = "-"
+
+
+def blocks(encoding: str | None) -> str:
+    """The characters of curves and bars that an encoding has; None: that of a terminal which names none, UTF-8."""
+    try:
+        (BLOCKS + EMPTY).encode(encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return PLAIN
+    return BLOCKS
 
 
 def time_left(seconds: float | None) -> str:
@@ -59,7 +70,7 @@ def spark(values: Sequence[float | None], width: int, blocks: str = BLOCKS) -> s
 def bar(share: float, width: int, blocks: str = BLOCKS) -> str:
     """How much is done, as a bar."""
     full = round(max(0.0, min(1.0, share)) * width)
-    return (blocks[-1] * full).ljust(width, "." if blocks == PLAIN else "░")
+    return (blocks[-1] * full).ljust(width, "." if blocks == PLAIN else EMPTY)
 
 
 def size(count: float) -> str:

@@ -15,29 +15,39 @@ from rlanything.watch import left, places, seeds, stages
 from rlanything.watch.seeds import Seed
 from rlanything.watch.text import tables
 from rlanything.watch.text.page import in_all
-from rlanything.watch.text.words import BLOCKS, NONE, bar, number, time_left
+from rlanything.watch.text.words import BLOCKS, NONE, PLAIN, bar, number, time_left
 
 TICK = re.compile(r"(?P<what>[^\n]{1,80}?): (?:\w+ )?(?P<done>\d+)/(?P<total>\d+), .*\bleft\b.*")
 """A line of `runs.progress.ticker.Ticker`."""
 STALE_S = 15.0
 """Work that says nothing for so long is shown no more: it has ended, or its process has."""
+CUT = "..."
+"""The end of a line that was cut, in ASCII."""
 _MOST = 8
 """Lines of other work."""
 
 
-def shortened(text: Text, width: int) -> Text:
-    """The text with every line cut at `width` columns."""
+def shortened(text: Text, width: int, characters: str = BLOCKS) -> Text:
+    """The text with every line cut at `width` columns. characters: those that its terminal has, as of `Board`."""
     lines = text.split("\n")
     for line in lines:
+        if (
+            characters == PLAIN and line.cell_len > width
+        ):  # the ellipsis would be escaped, and wider than a column
+            line.truncate(max(0, width - len(CUT)), overflow="crop")
+            line.append(CUT[:width])
         line.truncate(width, overflow="ellipsis")
     return Text("\n").join(lines)
 
 
 class Board:
-    """The state of a command at work. `take` gets what it prints, `rows` are the lines to show now."""
+    """The state of a command at work. `take` gets what it prints, `rows` are the lines to show now.
 
-    def __init__(self, root: Path, words: str) -> None:
-        self._root, self._words = root, words
+    characters: those of bars, as `watch.text.words.blocks` chooses them for a terminal.
+    """
+
+    def __init__(self, root: Path, words: str, characters: str = BLOCKS) -> None:
+        self._root, self._words, self._characters = root, words, characters
         self._start = time.monotonic()
         self._last: dict[str, tuple[str, float]] = {}
 
@@ -53,7 +63,9 @@ class Board:
 
     def rows(self, width: int) -> Text:
         """The lines to show now, none longer than `width`."""
-        return shortened(Text("\n").join(Text(line, style=style) for line, style in self._rows()), width)
+        return shortened(
+            Text("\n").join(Text(line, style=style) for line, style in self._rows()), width, self._characters
+        )
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         place = places.read(places.PROJECT, self._root)
@@ -72,7 +84,7 @@ class Board:
     def _seed(self, seed: Seed) -> str:
         """Everything about a seed that fits a line, the most important first."""
         panel = tables.panel_of([seed])
-        parts = [f"{one_line(seed.name)} {bar(seed.share, 10, BLOCKS)}"]
+        parts = [f"{one_line(seed.name)} {bar(seed.share, 10, self._characters)}"]
         parts.append(f"{tables.iteration(seed)} {tables.now(seed)}")
         if seed.state == seeds.RUNNING:
             parts.append(f"{time_left(seed.left())} left")

@@ -53,10 +53,11 @@ def _terminal() -> bool:
 
 @contextmanager
 def _lines(root: Path, words: str) -> Iterator[None]:
+    from rlanything.watch.text.words import blocks
     from rlanything.watch.work.board import Board
     from rlanything.watch.work.taken import taken
 
-    with taken(Board(root, words)):
+    with taken(Board(root, words, blocks(sys.stderr.encoding))):
         yield
 
 

@@ -17,6 +17,7 @@ from rich.segment import ControlType
 from rich.text import Text
 
 from rlanything.core.printable import safe
+from rlanything.watch.text.words import blocks
 from rlanything.watch.work.board import Board, shortened
 
 EVERY_S = 1.0
@@ -47,7 +48,7 @@ class Drawn:
     def show(self, text: Text) -> None:
         """Draw these lines in place of those before; what is longer than the terminal is wide is cut."""
         self._erase()
-        self._text = shortened(text, max(1, self._console.width - 1))
+        self._text = shortened(text, max(1, self._console.width - 1), blocks(self._console.encoding))
         self._live.update(self._text, refresh=True)
 
     def say(self, text: Text) -> None:
