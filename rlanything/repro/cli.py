@@ -29,7 +29,11 @@ def _add_provenance(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "provenance", help="where a run came from, and whether today's environment matches"
     )
-    parser.add_argument("run_name", metavar="RUN", help="an arm or a run, e.g. full or runs/full/seed-0")
+    parser.add_argument(
+        "run_name",
+        metavar="RUN",
+        help="an arm or a run, e.g. full or runs/full/seed-0; base: the models that all begin with",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, complete")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 when something differs")
     parser.set_defaults(run=_provenance)
@@ -143,7 +147,7 @@ def _provenance(args: argparse.Namespace) -> int:
     from rlanything.repro import provenance_page
 
     root = args.root.resolve()
-    found = provenance_page.page(provenance_page.arm_of(args.run_name, root), _config(args, root), root)
+    found = provenance_page.of(args.run_name, _config(args, root), root)
     print_text(json_text(found) if args.json else safe_lines(provenance_page.text(found)))
     return 1 if args.exit_code and not provenance_page.same(found) else 0
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer.views.find.places import unfinished
-from rlanything.config import Config, parse
+from rlanything.config import CONTROLS, Checkpoint, Config, parse
 from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
-from rlanything.files.hashes import sha256
+from rlanything.engines import sources
+from rlanything.files.hashes import file_hashes, files_in, sha256
 from rlanything.files.reader import read_object
 from rlanything.repro.run_rules import configuration
 from rlanything.runs import provenance
@@ -35,17 +36,29 @@ _PARTS = {
 }
 
 
+def of(name: str, config: Config, root: Path) -> dict[str, Any]:
+    """The page of what `name` means: a run or its arm, or the base models (`config.CONTROLS`). Raises `ConfigError`."""
+    return base_page(name, config, root) if name in CONTROLS else page(arm_of(name, root), config, root)
+
+
 def arm_of(name: str, root: Path) -> str:
     """The arm that `name` means: `full`, `full/seed-0`, or a path to one of them below `root`. Raises `ConfigError`."""
-    known = sorted(p.stem for p in (root / "provenance").glob("*.json"))
+    known = _recorded(root)
     runs = root.resolve() / "runs"
     for place in (Path(os.path.normpath(above / name)) for above in (runs, runs.parent)):
         within = place.relative_to(runs).parts if place.is_relative_to(runs) else ()
         if within and within[0] in known and (len(within) == 1 or within[1] in _seeds(root, within[0])):
             return within[0]
     parts = Path(name).parts
-    hint = unfinished(name, root) or unknown_run(parts[-1] if parts else name, known)
+    hint = unfinished(name, root) or unknown_run(
+        parts[-1] if parts else name, [*known, *CONTROLS] if known else []
+    )
     raise ConfigError(f"no record of run {name!r}: {hint}")
+
+
+def _recorded(root: Path) -> list[str]:
+    """The arms with a record."""
+    return sorted(path.stem for path in (root / "provenance").glob("*.json"))
 
 
 def _seeds(root: Path, arm: str) -> list[str]:
@@ -67,6 +80,53 @@ def assembled(record: Mapping[str, Any], today: Mapping[str, Sequence[str]], roo
     """The page of a record, with where its arm was measured. today: differences by part; one left out has none."""
     differing = {part: today.get(part, []) for part in _PARTS}
     return {**record, "measured": provenance.measured(root, str(record["arm"])), "today": differing}
+
+
+def base_page(name: str, config: Config, root: Path) -> dict[str, Any]:
+    """What the base models are made from. No run has trained them, so they have no record of their own.
+
+    Under `models`, by role: the checkpoint, and its files (path -> sha256) or commit; {} where it is not here. Under
+    `today`: of each recorded arm, which files of models/ and configured checkpoints it did not begin with.
+
+    name: one of `config.CONTROLS`; its evaluation is under `measured`. Raises `ConfigError`.
+    """
+    served, layout = config.endpoints.served, Layout(root)
+    roles = {
+        role: getattr(config.model, role) for role in ("policy", "reward", "adapter") if role not in served
+    }
+    folder = layout.bootstrap.parent
+    # What the stage measured of the models is no part of them.
+    here = file_hashes(root, (path for path in files_in(folder) if path != layout.bootstrap))
+    for checkpoint in roles.values():
+        here |= sources.named(checkpoint, root)
+    return {
+        "arm": name,
+        "embedded": config.model.embedded is not None,
+        "models": {role: _made_of(checkpoint, root) for role, checkpoint in roles.items()}
+        | {role: {"endpoint": served[role].root, "model": served[role].model} for role in served},
+        "measured": provenance.measured(root, name),
+        "today": {arm: _began_with_others(provenance.read(root, arm), here, root) for arm in _recorded(root)},
+    }
+
+
+def _made_of(checkpoint: Checkpoint, root: Path) -> dict[str, Any]:
+    found = sources.contents(checkpoint, root)
+    made = {"files": found} if sources.is_local(checkpoint, root) else found
+    return {"path": checkpoint.path, "revision": checkpoint.revision, **made}
+
+
+def _began_with_others(record: Mapping[str, Any], here: Mapping[str, str], root: Path) -> list[str]:
+    """The base models of a recorded run against those that are here."""
+    models = Layout(root).bootstrap.parent.relative_to(root).as_posix() + "/"
+    measured = Layout(root).bootstrap.relative_to(root).as_posix()
+    before = {
+        path: digest
+        for path, digest in record["inputs"].items()
+        if path != measured and (path.startswith(models) or path in here)
+    }
+    return provenance.changed(
+        before, {path: digest for path, digest in here.items() if path.startswith(models) or path in before}
+    )
 
 
 def contradictions(record: Mapping[str, Any], root: Path, *, same_code: bool) -> list[str]:
@@ -122,6 +182,8 @@ def same(found: Mapping[str, Any]) -> bool:
 
 def text(found: Mapping[str, Any]) -> str:
     """The page for a terminal."""
+    if found["arm"] in CONTROLS:
+        return _base_text(found)
     finished = f", finished {found['finished']}" if found["finished"] else ""
     lines = [f"arm {found['arm']}, run {found['fingerprint'][:16]}{finished}", ""]
     lines += ["seeds"]
@@ -148,6 +210,33 @@ def text(found: Mapping[str, Any]) -> str:
         lines += _start("measured", start)
     unknown_here = () if found["starts"] else provenance.ELSEWHERE
     return "\n".join([*lines, "", *_today(found["today"], unknown_here)]) + "\n"
+
+
+def _base_text(found: Mapping[str, Any]) -> str:
+    how = (
+        "trained by `rlanything bootstrap`"
+        if found["embedded"]
+        else "checkpoints that the configuration names"
+    )
+    lines = [f"{found['arm']}, of the base models: {how}", "", "models"]
+    lines += [f"  {role}: {_model(made)}" for role, made in found["models"].items()]
+    for start in found["measured"]["starts"]:
+        lines += _start("measured", start)
+    titles = {arm: f"the base models that {arm} began with" for arm in found["today"]}
+    none = [] if titles else ["  no recorded run to compare with"]
+    return "\n".join([*lines, "", *_today(found["today"], (), titles), *none]) + "\n"
+
+
+def _model(made: Mapping[str, Any]) -> str:
+    if "endpoint" in made:
+        return f"{made['model']}, behind the endpoint {made['endpoint']}"
+    name = made["path"] + (f"@{made['revision']}" if made["revision"] else "")
+    if sources.COMMIT in made:
+        return f"{name}, commit {_hash(made[sources.COMMIT])}"
+    files = made.get("files")
+    return (
+        f"{name}, {len(files)} files, {_hash(content_id(files))}" if files else f"{name}, not on this machine"
+    )
 
 
 def divided(record: Mapping[str, Any]) -> list[str]:
@@ -196,9 +285,11 @@ def _packages(installed: Mapping[str, str]) -> str:
     return ", ".join([*named, f"{len(installed)} packages in all"])
 
 
-def _today(differing: Mapping[str, Sequence[str]], unknown_here: Sequence[str]) -> list[str]:
+def _today(
+    differing: Mapping[str, Sequence[str]], unknown_here: Sequence[str], titles: Mapping[str, str] = _PARTS
+) -> list[str]:
     lines = ["today"]
-    for part, title in _PARTS.items():
+    for part, title in titles.items():
         found = differing[part]
         state = "unknown" if part in unknown_here else "DIFFERS" if found else "same   "
         lines.append(f"  {state}  {title}")

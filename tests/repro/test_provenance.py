@@ -97,6 +97,56 @@ def test_a_page_has_every_part_and_where_the_arm_was_measured(project):
     assert f"measured: {begun['at']}" in printed
 
 
+def test_of_the_base_models_their_files_are_shown_and_that_the_runs_began_with_them(project, capsys):
+    assert ask(project, "base", "--exit-code") == 0
+    printed = capsys.readouterr().out
+    assert "trained by `rlanything bootstrap`" in printed
+    assert "  policy: models/policy, 6 files, " in printed
+    assert f"same     the base models that {ARM} began with" in printed
+    assert ask(project, "base", "--json") == 0
+    page = json.loads(capsys.readouterr().out)
+    weights = hashes.sha256(project / "models/policy/model.safetensors")
+    assert page["models"]["policy"]["files"]["model.safetensors"] == weights
+    assert page["today"] == {ARM: []}
+
+
+def test_a_base_model_that_a_run_did_not_begin_with_is_named(project, capsys):
+    (project / "models/bootstrap.json").write_text("{}")  # what was measured of the models is none of them
+    (project / "data/tasks/train.jsonl").write_text("")
+    assert ask(project, "base", "--exit-code") == 0
+    (project / "models/policy/config.json").write_text("{}")
+    shutil.rmtree(project / "models/adapter")
+    capsys.readouterr()
+    assert ask(project, "base", "--exit-code") == 1
+    printed = capsys.readouterr().out
+    assert f"DIFFERS  the base models that {ARM} began with" in printed
+    assert "models/policy/config.json: " in printed
+    assert "models/adapter/model.safetensors: gone" in printed
+    assert "  adapter: models/adapter, not on this machine" in printed
+
+
+def test_a_checkpoint_elsewhere_is_compared_with_what_the_runs_began_with(project, capsys):
+    shutil.copytree(project / "models/policy", project / "mine")
+    path = project / "provenance" / "full.json"
+    record = json.loads(path.read_text())
+    record["inputs"]["mine/config.json"] = "0" * 64
+    path.write_text(json.dumps(record))
+    config = small("model.policy.path=mine", "model.embedded=null")
+    page = provenance_page.base_page("base", config, project)
+    assert page["models"]["policy"]["path"] == "mine"
+    assert [sentence.split(":")[0] for sentence in page["today"][ARM]] == ["mine/config.json"]
+    assert "checkpoints that the configuration names" in provenance_page.text(page)
+
+
+def test_where_the_base_models_were_measured_is_shown(project, capsys):
+    write_json(Layout(project).evaluation("base_cooled"), {"arm": "base_cooled"})
+    begun = provenance.start(project, {}, {}, ())
+    provenance.write_measured(project, "base_cooled", begun)
+    for name, times in (("base", 0), ("base_cooled", 1)):
+        assert ask(project, name) == 0
+        assert capsys.readouterr().out.count("measured: ") == times
+
+
 def forged(project: Path, change: Callable[[dict[str, Any]], None]) -> list[str]:
     """What `provenance` says of the record after a change of it."""
     path = project / "provenance" / "full.json"
@@ -187,6 +237,8 @@ def test_json_holds_the_record_and_what_differs(project, capsys):
 def test_an_unknown_run_is_refused_with_the_nearest_name(project):
     with pytest.raises(ConfigError, match=r"no record of run 'ful': unknown; did you mean 'full'\?"):
         provenance_page.arm_of("ful", project)
+    with pytest.raises(ConfigError, match=r"did you mean 'base'.* known: base, base_cooled, full"):
+        provenance_page.of("bse", small(), project)
 
 
 def test_a_name_means_a_run_of_this_project_alone(project):
