@@ -16,6 +16,7 @@ from rlanything.planning.costs.sizes import EMBEDDED, Size
 from rlanything.planning.costs.text import (
     bounded,
     gb,
+    handed,
     on_the_host,
     precisions,
     read,
@@ -174,6 +175,8 @@ def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
         "and gradients, and that of AdamW on the host, is not counted"
     )
     largest = max((each.saving for each in found), key=lambda one: one.file, default=None)
+    files = [each.weight_files for each in found if each.weight_files is not None]
+    written = max(files, key=lambda one: one.process, default=None)
     loads = [each.loading for each in found if on_the_host(each)]
     most = max(loads, key=lambda one: one.process, default=None)
     return [
@@ -182,4 +185,5 @@ def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
         *([read(most)] if most else []),
         *([host] if any(offloaded) else []),
         *([saved(largest)] if largest else []),
+        *([handed(written)] if written else []),
     ]

@@ -25,6 +25,7 @@ from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest, staying
 from rlanything.planning.costs.saving import Saving, saving
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
+from rlanything.planning.costs.weight_files import WeightFiles, weight_files
 from rlanything.planning.costs.work.measuring import (
     ADAPTER,
     JUDGE,
@@ -80,6 +81,8 @@ class Estimate:
     """The calls of which vLLM's cache holds fewer rows at once than could be sampled together."""
     least_gib: float = 0.0
     """The least `engine.cache_gib` with which vLLM starts in every stage; 0 with another engine."""
+    weight_files: WeightFiles | None = None
+    """What vLLM's servers read weights from; None with another engine."""
 
     @property
     def all_hours(self) -> float:
@@ -157,8 +160,9 @@ def estimate(
     stages = (*before, training, *after)
     saved, read = saving(config, arm, sizes), loading(config, arm, sizes, devices)
     cached, least = _held(config, arm, sizes, stages, devices), _least(config, arm, sizes, stages)
+    files = weight_files(config, arm, sizes, devices)
     return Estimate(
-        arm, device, devices, work, found, saved, read, spent, stages, better, kept, cached, least
+        arm, device, devices, work, found, saved, read, spent, stages, better, kept, cached, least, files
     )
 
 

@@ -19,6 +19,7 @@ from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.loading import Loading
 from rlanything.planning.costs.memory import Part
 from rlanything.planning.costs.saving import Saving
+from rlanything.planning.costs.weight_files import WeightFiles
 from rlanything.runs.folder import KEPT
 
 
@@ -61,6 +62,9 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
     sums = {name: getattr(estimate.saving, name) for name in ("file", "host", "kept", "most")}
     saving = {**fields["saving"], **sums}
     loading = {**fields["loading"], "process": estimate.loading.process, "node": estimate.loading.node}
+    files = estimate.weight_files
+    if files is not None:
+        fields["weight_files"] |= {"process": files.process, "most": files.most}
     made = {"work": work, "memory": memory, "saving": saving, "loading": loading, "nearest": nearest}
     return {**fields, **made}
 
@@ -96,6 +100,7 @@ def _memory(found: Estimate, given: Assumptions) -> list[str]:
         *(_part(part) for part in found.memory.host),
         *_loading(found),
         *_saving(found.saving),
+        *([] if found.weight_files is None else _weight_files(found.weight_files)),
     ]
 
 
@@ -118,6 +123,15 @@ def _saving(found: Saving) -> list[str]:
         _sum("memory of the host while the first process writes it", found.host),
         _sum(f"disk of a seed's live folder, which keeps the last {KEPT}", found.kept),
         _sum("the same while the next one is written", found.most),
+    ]
+
+
+def _weight_files(found: WeightFiles) -> list[str]:
+    return [
+        "  files of weights for vLLM's servers, of each process that trains",
+        *(_part(part) for part in found.parts),
+        _sum("disk of one process", found.process),
+        *([_sum(f"disk of all {found.processes}", found.most)] if found.processes > 1 else []),
     ]
 
 
@@ -263,6 +277,13 @@ def saved(found: Saving) -> str:
         f"checkpoint: {gb(found.file)}. While the first process writes it: {memory}. The live folder of a seed keeps "
         f"the last {KEPT}: {gb(found.kept)} of disk, and {gb(found.most)} while the next one is written"
     )
+
+
+def handed(found: WeightFiles) -> str:
+    """What the files take from which servers read weights, as a line."""
+    every = f", {gb(found.most)} for all {found.processes}" if found.processes > 1 else ""
+    each = f"{gb(found.process)} of disk for each process that trains"
+    return f"files of weights for vLLM's servers: {each}{every}"
 
 
 def on_the_host(found: Estimate) -> bool:
