@@ -67,3 +67,15 @@ def test_a_terminal_that_becomes_narrower_keeps_messages_and_no_piece_of_a_line(
     assert rows[:2] == ["first", "second"]
     assert [row[0] for row in rows[2:]] == ["a", "b", "c"]
     assert terminal.end() == ["first", "second"]
+
+
+def test_a_line_that_is_cut_ends_in_what_the_terminals_encoding_has():
+    raw = io.BytesIO()
+    with io.TextIOWrapper(raw, encoding="ascii", errors="backslashreplace") as file:
+        console = taken.Calm(file=file, force_terminal=True, color_system=None, width=20, height=30)
+        with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+            taken.Drawn(live, console).show(Text("a line of more than twenty columns"))
+        file.flush()
+        drawn = raw.getvalue().decode()
+    assert "a line of more t...\n" in drawn.replace("\r", "")
+    assert "u2026" not in drawn
