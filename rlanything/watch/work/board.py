@@ -31,9 +31,8 @@ def shortened(text: Text, width: int, characters: str = BLOCKS) -> Text:
     """The text with every line cut at `width` columns. characters: those that its terminal has, as of `Board`."""
     lines = text.split("\n")
     for line in lines:
-        if (
-            characters == PLAIN and line.cell_len > width
-        ):  # the ellipsis would be escaped, and wider than a column
+        if line.cell_len > width and characters == PLAIN:
+            # In ASCII an ellipsis would be escaped, and then it is wider than a column.
             line.truncate(max(0, width - len(CUT)), overflow="crop")
             line.append(CUT[:width])
         line.truncate(width, overflow="ellipsis")
