@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any
 
-from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.errors import ConfigError, RLAnythingError, unknown
+from rlanything.core.printable import one_line
 
 TARGET = "_target_"
 PROJECT = ("rlanything", "envs")
@@ -103,8 +104,8 @@ def require_complete(section: Mapping[str, Any], cls: type, name: str) -> None:
 def instantiate(section: Mapping[str, Any], name: str, of: type, **given: Any) -> Any:
     """The object that `section._target_` names, with the section's keys as arguments; `of`: what it must be.
 
-    Raises `ConfigError` for a class that `named_class` refuses, an unknown key, a refused value, or a package that is
-    not installed.
+    Raises `ConfigError` for a class that `named_class` refuses, an unknown key, a refused value, a package that is not
+    installed, and whatever else the constructor raises, `sys.exit` too. Errors of this project are raised as they are.
     """
     cls = named_class(section, name, of)
     arguments = named_arguments(section, cls, name, given)
@@ -112,6 +113,12 @@ def instantiate(section: Mapping[str, Any], name: str, of: type, **given: Any) -
         return cls(**arguments, **given)
     except (ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from None
+    except RLAnythingError:
+        raise
+    except (Exception, SystemExit) as error:  # a constructor may raise anything
+        raise ConfigError(
+            f"{name}.{TARGET} = {section[TARGET]!r}: its constructor {_raised(error)}"
+        ) from error
 
 
 def _located(target: str) -> Any:
@@ -129,9 +136,13 @@ def _located(target: str) -> Any:
     except ConfigError:
         raise
     except Exception as error:  # a module may raise anything, also when it is asked for a name
-        said = " ".join(str(error).split())
-        raise ConfigError(f"importing {path} raised {type(error).__name__}: {said}") from error
+        raise ConfigError(f"importing {path} {_raised(error)}") from error
     return found
+
+
+def _raised(error: BaseException) -> str:
+    """What code of others raised, on one line."""
+    return f"raised {type(error).__name__}: {one_line(str(error))}"
 
 
 def _inside(found: Any) -> list[str]:

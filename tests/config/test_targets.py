@@ -168,6 +168,43 @@ def test_what_a_package_raises_when_it_is_asked_for_a_name_is_told_too(tmp_path,
         named_class({"_target_": "late.Family"}, "env", TaskFamily)
 
 
+RAISING = """
+class Family:
+    name = "raising"
+    splits = make = environment = validate = describe = parse = None
+    constructor_only_checks = True
+
+    def __init__(self, raises):
+        raise {"key": KeyError("lacking"), "file": FileNotFoundError(2, "No such file", "/tasks"),
+               "exit": SystemExit(3), "interrupted": KeyboardInterrupt()}[raises]
+"""
+
+
+@pytest.fixture
+def raising(tmp_path, monkeypatch) -> Path:
+    """A configuration whose environment is a class with a constructor that raises what `env.raises` says."""
+    (tmp_path / "raising.py").write_text(RAISING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "raising")
+    yield tmp_path / "params.yaml"
+    sys.modules.pop("raising", None)
+
+
+@pytest.mark.parametrize(
+    ("raises", "said"),
+    [("key", "KeyError: 'lacking'"), ("file", "FileNotFoundError: "), ("exit", "SystemExit: 3")],
+)
+def test_whatever_a_constructor_raises_is_an_error_with_the_key_and_the_class(raises, said, raising, capsys):
+    raising.write_text(yaml.safe_dump(with_target("env", "raising.Family", raises=raises)))
+    assert cli.main(["--root", str(ROOT), "--params", str(raising), "config", "check"]) == 2
+    assert f"env._target_ = 'raising.Family': its constructor raised {said}" in capsys.readouterr().err
+
+
+def test_a_constructor_that_is_interrupted_refuses_nothing(raising):
+    with pytest.raises(KeyboardInterrupt):
+        instantiate({"_target_": "raising.Family", "raises": "interrupted"}, "env", TaskFamily)
+
+
 def test_a_class_inside_a_class_and_one_that_a_package_passes_on_are_found():
     for target in ("lightning.pytorch.callbacks.EarlyStopping", "rlanything.buffer.TaskBuffer"):
         assert named_class({"_target_": target}, "x", object).__name__ == target.rpartition(".")[2]
