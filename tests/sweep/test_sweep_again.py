@@ -14,14 +14,16 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import ROOT, declared, make, play, write_results
 
-from rlanything.config import load
+from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import write_json
 from rlanything.planning import compose, pipeline
 from rlanything.runs.fingerprint import made_from
+from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.results.publish import publish
+from rlanything.sweep.trials import worker as worker_module
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.claims import Claims
 from rlanything.sweep.trials.earlier import with_other_seeds
@@ -244,12 +246,76 @@ def test_only_runs_of_the_same_code_and_inputs_are_taken_over(tmp_path, changed)
     origin = asdict(made_from(config, place, "full"))
     write_results(earlier, sweep, {}, range(3), lambda _: 0.5)
     taken = TrialFolder(place, sweep, 2)
-    assert not taken.is_made_like(earlier), "it has no record"
+    assert not taken.is_made_like(earlier, "full"), "it has no record"
     write_json(Layout(earlier).provenance("full"), {**origin, **({changed: {"a": "b"}} if changed else {})})
-    assert taken.is_made_like(earlier) == (changed is None)
-    taken.adopt(earlier)
+    assert taken.is_made_like(earlier, "full") == (changed is None)
+    taken.adopt(earlier, "full")
     copied = sorted(p.parent.name for p in place.rglob("finished"))
     assert copied == ["seed-0", "seed-1"], "no more seeds than it has"
+
+
+JUDGED = {
+    "seeds": 2,
+    "arms": ["full", "step_only"],
+    "objectives": ["full.in_domain"],
+    "overrides": ["+arm@arms.step_only=step_only"],
+}
+"""`step_only` is judged by the reward model of `full`."""
+
+
+def weigh(run: Path, text: str) -> None:
+    """Give a run the weights of a reward model."""
+    (run / "checkpoints" / "reward").mkdir(parents=True, exist_ok=True)
+    (run / "checkpoints" / "reward" / "model.safetensors").write_text(text)
+
+
+@pytest.mark.parametrize("other", [None, 1])
+def test_an_arm_that_is_judged_by_another_is_not_trained_again(tmp_path, monkeypatch, other):
+    """Its origin names the weights of all seeds of that arm, so it is looked for when these are there.
+
+    other: a seed whose reward model is another one here.
+    """
+    board = make(declared(**JUDGED, confirm=1, budget={"trials": 4}), tmp_path / "sweep")
+    play(board, confirm=False)
+    number = board.to_confirm()[0]
+    for seed in range(2):
+        weigh(board.results(number) / "runs" / "full" / f"seed-{seed}", f"seed {seed}")
+    job = FreshJob(board, number)
+    layout, place = Layout(job.folder.path), job.folder.path
+    overrides = [*JUDGED["overrides"], "train.seeds=3"]
+    compose.write(place / "params.yaml", overrides, ROOT)
+    config, started = load(place / "params.yaml"), []
+    monkeypatch.setattr(worker_module, "missing_inputs", lambda _: [])
+    monkeypatch.setattr(Worker, "_start", lambda _, job, root, command: started.append(command))
+    worker(board)._step(job)
+    assert started == [("train", "--arm", "full")]
+    assert finished(config, place, "full") == [0, 1]
+    for seed in range(3):
+        weigh(layout.run("full", seed), "other" if seed == other else f"seed {seed}")
+    for file in (layout.provenance("full"), layout.evaluation("full")):
+        file.parent.mkdir()
+        file.write_text("{}")
+    worker(board)._step(job)
+    assert started[1:] == [("train", "--arm", "step_only")]
+    assert finished(config, place, "step_only") == [seed for seed in range(2) if seed != other]
+
+
+def finished(config: Config, place: Path, arm: str) -> list[int]:
+    """The seeds that a training of the arm would find finished."""
+    key = made_from(config, place, arm).key
+    return [seed for seed in range(3) if RunFolder(Layout(place).live(key, arm, seed)).finished.is_dir()]
+
+
+@pytest.mark.parametrize("changed", ["inputs", None])
+def test_runs_of_a_judged_arm_are_of_the_same_inputs_whatever_its_reward_model(tmp_path, changed):
+    """A study with another number of seeds has other weights of the arm in `reward_from`: more of them, or fewer."""
+    place, earlier = tmp_path / "0000", tmp_path / "earlier"
+    compose.write(place / "params.yaml", [*JUDGED["overrides"], "train.seeds=2"], ROOT)
+    origin = asdict(made_from(load(place / "params.yaml"), place, "step_only"))
+    origin["inputs"] |= {"runs/full/seed-0/checkpoints/reward/model.safetensors": "aa"}
+    origin["inputs"] |= {"models/other": "bb"} if changed else {}
+    write_json(Layout(earlier).provenance("step_only"), origin)
+    assert TrialFolder(place, declared(**JUDGED), 2).is_made_like(earlier, "step_only") == (changed is None)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from typing import Any
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic
+from rlanything.files.hashes import file_hashes
 from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.files.reader import read_object
 from rlanything.files.yaml_file import read_mapping
@@ -107,34 +108,49 @@ class TrialFolder:
         live = sum(each if run.finished.is_dir() else len(run.published()) for run in runs)
         return min(1.0, (placed * each + live) / (each * self.seeds * len(arms)))
 
-    def is_made_like(self, earlier: Path) -> bool:
-        """Whether the runs in `earlier`, of this point, were made from the code and inputs that are here now."""
-        config = load(self.path / PARAMS)
-        for arm in self.sweep.arms:
-            file = Layout(earlier).provenance(arm)
-            if not file.is_file():
-                return False
-            record, now = read_object(file), made_from(config, self.path, arm)
-            if record.get("code") != now.code or record.get("inputs") != now.inputs:
-                return False
-        return True
+    def is_made_like(self, earlier: Path, arm: str) -> bool:
+        """Whether the arm's runs in `earlier`, of this point, were made from the code and inputs that are here now.
 
-    def adopt(self, earlier: Path, seeds: int | None = None) -> None:
-        """Take over finished seeds of the same trial: a seed's run does not depend on how many there are.
+        Weights of the arm in `reward_from` are left out: `adopt` compares those of every seed.
+        """
+        file, config = Layout(earlier).provenance(arm), load(self.path / PARAMS)
+        if not file.is_file():
+            return False
+        record, now = read_object(file), made_from(config, self.path, arm)
+        own = _without_runs(record.get("inputs") or {}) == _without_runs(now.inputs)
+        return own and record.get("code") == now.code
+
+    def adopt(self, earlier: Path, arm: str, seeds: int | None = None) -> None:
+        """Take over finished seeds of an arm of the same trial: a seed's run does not depend on how many there are.
+
+        The run of an arm with `reward_from` also depends on the reward model of its seed. So call this when that arm is
+        trained here. A seed that another reward model judged is left out.
 
         Args:
             earlier: a folder with runs of the trial.
+            arm: which arm.
             seeds: how many seeds to take from it; None: all that every arm has, from 0 on.
         """
         config, there, here = load(self.path / PARAMS), Layout(earlier), Layout(self.path)
-        arms = self.sweep.arms
         if seeds is None:
-            seeds = next(n for n in itertools.count() if not all(there.run(arm, n).is_dir() for arm in arms))
+            arms = self.sweep.arms
+            seeds = next(n for n in itertools.count() if not all(there.run(one, n).is_dir() for one in arms))
             seeds = min(seeds, self.seeds)
-        for arm in arms:
-            key = made_from(config, self.path, arm).key
-            for seed in range(seeds):
-                finished = RunFolder(here.live(key, arm, seed)).finished
-                if not finished.is_dir() and not here.run(arm, seed).is_dir():
-                    with atomic.whole(finished) as copy:
-                        atomic.copy_tree(there.run(arm, seed), copy)
+        key, source = made_from(config, self.path, arm).key, config.arm(arm).reward_from
+        for seed in range(seeds):
+            finished = RunFolder(here.live(key, arm, seed)).finished
+            if finished.is_dir() or here.run(arm, seed).is_dir():
+                continue
+            if source is None or _weights(there.run(source, seed)) == _weights(here.run(source, seed)):
+                with atomic.whole(finished) as copy:
+                    atomic.copy_tree(there.run(arm, seed), copy)
+
+
+def _without_runs(inputs: Mapping[str, str]) -> dict[str, str]:
+    """The inputs of a run without the weights of the arm in `reward_from`."""
+    return {name: digest for name, digest in inputs.items() if not name.startswith("runs/")}
+
+
+def _weights(run: Path) -> dict[str, str]:
+    """The hashes of the weights of a seed's run."""
+    return file_hashes(run, run.rglob("*.safetensors"))

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from optuna.trial import FrozenTrial, TrialState
@@ -14,13 +14,12 @@ from optuna.trial import FrozenTrial, TrialState
 from rlanything.files.reader import FileError
 from rlanything.stages import BEFORE_TRAINING, TRAIN
 from rlanything.stages.missing import Command
-from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.child import kill
 from rlanything.sweep.trials.folder import TrialFolder
-from rlanything.sweep.trials.inputs import Inputs, missing_inputs
+from rlanything.sweep.trials.inputs import Inputs
 from rlanything.sweep.trials.measure import finished_curve, training_curve
 from rlanything.sweep.trials.status import results_text
 
@@ -78,12 +77,13 @@ class Job(ABC):
         """Record the result of a finished trial of the same point; returns the words for it, None without one."""
         return None
 
-    def take_over(self, sets: Mapping[str, Value]) -> None:
-        """Copy the seeds of this point that the study with another number of them trained, and that are not here."""
-        if self.board.earlier is None or missing_inputs(self.inputs):
+    def adopt(self, arm: str) -> None:
+        """Copy the arm's seeds that were trained before and that are not here. Called before its training."""
+        if self.board.earlier is None:
             return
-        for place in filter(self.folder.is_made_like, self.board.earlier.runs(sets)):
-            self.folder.adopt(place)
+        for place in self.board.earlier.runs(self.board.sets(self.number)):
+            if self.folder.is_made_like(place, arm):
+                self.folder.adopt(place, arm)
 
     def prune(self, check: Callable[[], None]) -> str | None:
         """Give it up where the pruner says so, after `check`; returns the words for it, None where it goes on."""
@@ -116,10 +116,8 @@ class TrialJob(Job):
         )
 
     def prepare(self, inputs: Inputs) -> None:
-        """See `Job`. Seeds that a study with another number of them trained are copied."""
-        sets = self.trial.user_attrs[SETS]
-        self.inputs = self.folder.prepare(inputs, sets)
-        self.take_over(sets)
+        """See `Job`."""
+        self.inputs = self.folder.prepare(inputs, self.trial.user_attrs[SETS])
 
     def waits_for(self) -> str | None:
         """See `Job`."""
@@ -190,12 +188,15 @@ class FreshJob(Job):
         return f"trial {self.number}: again, with {self.board.sweep.confirm} fresh seeds"
 
     def prepare(self, inputs: Inputs) -> None:
-        """See `Job`. Seeds that were trained before are copied."""
+        """See `Job`."""
         self.board.fresh.reopen(self.number)
         self.inputs = self.folder.prepare(inputs, self.board.sets(self.number))
-        self.folder.adopt(self.board.fresh.earlier(self.number))
-        self.folder.adopt(self.board.results(self.number), self.board.sweep.seeds)
-        self.take_over(self.board.sets(self.number))
+
+    def adopt(self, arm: str) -> None:
+        """See `Job`. Those that chose the trial, and fresh ones of before, come first."""
+        self.folder.adopt(self.board.fresh.earlier(self.number), arm)
+        self.folder.adopt(self.board.results(self.number), arm, self.board.sweep.seeds)
+        super().adopt(arm)
 
     def finish(self) -> str:
         """See `Job`."""

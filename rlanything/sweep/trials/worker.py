@@ -17,6 +17,7 @@ from optuna.trial import TrialState
 
 from rlanything.core.errors import ConfigError
 from rlanything.report.formatting import plain
+from rlanything.stages import TRAIN
 from rlanything.sweep.declare.sweep import hydra_overrides
 from rlanything.sweep.errors import ProjectChanged, SweepStopped
 from rlanything.sweep.trials.board import Board
@@ -127,6 +128,8 @@ class Worker:
         elif missing_inputs(job.inputs):
             self._make_inputs(job)
         elif commands := job.folder.commands():
+            if commands[0][0] == TRAIN:
+                job.adopt(commands[0][-1])
             self._start(job, job.folder.path, commands[0])
         else:
             self._finish(job)
