@@ -15,7 +15,7 @@ from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal, Proposal, Task
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.critic import Critic, Criticism
-from rlanything.loop.episodes import HERE
+from rlanything.loop.episodes import HERE, deadline
 from rlanything.loop.metrics import RAISED
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.reward_model import CriticInput
@@ -30,15 +30,24 @@ def attempt_seed(run_seed: int, iteration: int, task_id: str, attempt: int) -> i
 
 
 class Adapter:
-    """Asks one language model for rewritten tasks, and checks them before they are rolled out."""
+    """Asks one language model for rewritten tasks, and checks them before they are rolled out.
+
+    timeout_s: longest time of each call of the family's code, in seconds.
+    """
 
     def __init__(
-        self, family: TaskFamily, chat_model: ChatModel, prompts: Prompts, config: AdaptationConfig
+        self,
+        family: TaskFamily,
+        chat_model: ChatModel,
+        prompts: Prompts,
+        config: AdaptationConfig,
+        timeout_s: float,
     ) -> None:
         self.family = family
         self.chat_model = chat_model
         self.prompts = prompts
         self.config = config
+        self.timeout_s = timeout_s
         self.critic = Critic(chat_model, prompts, config)
 
     def critics(
@@ -124,7 +133,7 @@ class Adapter:
         family = self.family
         if not isinstance(family, Recognises):
             return False
-        with _invalid_where_it_raises("exercise"):
+        with invalid_where_it_raises("exercise", self.timeout_s):
             exercise = family.exercise(task.copy())
             had = (version.task.copy() for version in buffer.versions(slot))
             return any(family.exercise(former) == exercise for former in had)
@@ -136,10 +145,10 @@ class Adapter:
         answer = after_thought(reply)
         if answer is None:
             raise InvalidProposal("the reply says nothing after its thought, or the thought does not end")
-        with _invalid_where_it_raises("parse"):
+        with invalid_where_it_raises("parse", self.timeout_s):
             task = self._own(self.family.parse(parent.copy(), answer))
             _require_readable(task)
-        with _invalid_where_it_raises("validate"):
+        with invalid_where_it_raises("validate", self.timeout_s):
             reason = self.family.validate(task.copy())
         if reason:
             raise InvalidProposal(reason)
@@ -152,23 +161,30 @@ class Adapter:
 
     def _prompt(self, task: Task, way: Direction, acc: float, critic: str) -> str:
         """What the model is asked. Raises `InvalidProposal` where the family cannot describe the task."""
-        with _invalid_where_it_raises("describe"):
-            facts = self.family.describe(task.copy())
-            require(facts, str, "describe(task)")
-            facts.encode()  # no tokenizer has an id for half a surrogate pair
+        facts = described(self.family, task, self.timeout_s)
         return self.prompts.fill(
             "adapter", facts=facts, direction=way.value, accuracy=f"{acc:.0%}", critic=critic
         )
 
 
+def described(family: TaskFamily, task: Task, timeout_s: float) -> str:
+    """What the family says about a task to the model that rewrites it. Raises `InvalidProposal` where it cannot."""
+    with invalid_where_it_raises("describe", timeout_s):
+        facts = family.describe(task.copy())
+        require(facts, str, "describe(task)")
+        facts.encode()  # no tokenizer has an id for half a surrogate pair
+    return facts
+
+
 @contextmanager
-def _invalid_where_it_raises(method: str) -> Iterator[None]:
+def invalid_where_it_raises(method: str, timeout_s: float) -> Iterator[None]:
     """Raise `InvalidProposal` for what a method of the family raises, as one task or reply must not end the run.
 
-    `HERE` is raised all the same.
+    Also where it takes longer than `timeout_s`. `HERE` is raised all the same.
     """
     try:
-        yield
+        with deadline(timeout_s):
+            yield
     except (InvalidProposal, *HERE):
         raise
     except (Exception, SystemExit) as error:

@@ -53,8 +53,12 @@ class Knowledge:
                 self._ask(self.family, task, trajectory, facts, play)
         except TimeoutError as error:
             self.family, self.problem = None, f"{asked}: {error}; it was not asked further"
-        except Exception as error:  # an environment may raise anything; a page without its facts is still one
-            self.problem = self.problem or f"{asked} and failed: {error}"
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # it may raise anything; a page without its facts is still one
+            said = f"SystemExit: {error}" if isinstance(error, SystemExit) else str(error)
+            self.problem = self.problem or f"{asked} and failed: {said}"
         return facts
 
     def labels(self, task: Task | None, trajectory: Trajectory) -> list[bool]:

@@ -125,7 +125,7 @@ def _adapter(
     config: Config, family: TaskFamily, prompts: Prompts, served: ChatModel | None, networks: Networks
 ) -> Adapter:
     model = served or networks.still(config.model.adapter, "adapter").chat
-    return Adapter(family, model, prompts, config.adaptation)
+    return Adapter(family, model, prompts, config.adaptation, config.rollout.timeout_s)
 
 
 def _sight(

@@ -36,7 +36,9 @@ class Parts:
         family, prompts = families.family(config), build.prompts(config, root)
         self.rollout_worker = RolloutWorker(family, self.chat_models[0], prompts, self.config.rollout)
         self.judge = Judge(self.chat_models[1], prompts, config.judge)
-        self.adapter = Adapter(family, self.chat_models[2], prompts, config.adaptation)
+        self.adapter = Adapter(
+            family, self.chat_models[2], prompts, config.adaptation, config.rollout.timeout_s
+        )
 
     def limit(self, rows: int) -> None:
         for chat_model, loaded in zip(self.chat_models, self.models, strict=True):

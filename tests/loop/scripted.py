@@ -256,7 +256,7 @@ class World:
             7,
             RolloutWorker(self.family, self.policy, spoken, config.rollout),
             StepVoteModel(config, arm, 7, Judge(self.reward, spoken, config.judge)),
-            Adapter(self.family, self.adapter, spoken, config.adaptation),
+            Adapter(self.family, self.adapter, spoken, config.adaptation, 60.0),
         )
 
     def start(self, *tasks: Task) -> LoopState:

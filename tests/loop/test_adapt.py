@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -95,7 +96,7 @@ class Asking:
     def __init__(self, *replies: str, **config: object) -> None:
         left = list(replies)
         self.chat_model = chat_model(lambda _: left.pop(0))
-        self.adapter = Adapter(Family(), self.chat_model, prompts(), rule(**config))
+        self.adapter = Adapter(Family(), self.chat_model, prompts(), rule(**config), 60.0)
         self.buffer = TaskBuffer.start([task(5), task(6)])
 
     def propose(self, *wanted):
@@ -267,6 +268,16 @@ def test_an_environment_that_raises_refuses_the_rewrite_and_ends_nothing(method,
     monkeypatch.setattr(Family, method, raises(error), raising=False)
     (proposal,) = Asking("level 7", attempts=1).propose()
     assert (proposal.task, proposal.reason) == (None, f"the environment raised in `{method}`: {said}")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_environment_that_hangs_refuses_the_rewrite_and_ends_nothing(method, monkeypatch):
+    monkeypatch.setattr(Family, method, lambda *_: time.sleep(30), raising=False)
+    asking = Asking("level 7", attempts=1)
+    asking.adapter.timeout_s = 0.05
+    (proposal,) = asking.propose()
+    said = f"the environment raised in `{method}`: TimeoutError: no answer within 0.05 s"
+    assert (proposal.task, proposal.reason) == (None, said)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -155,7 +155,7 @@ def test_a_vote_is_read_after_its_thought(reply, verdict, reasoning):
 def adapter(reply: str) -> Adapter:
     worker_of = rollout_worker(lambda _: "win")
     config = AdaptationConfig(max_tokens=16, critic="model", attempts=1)
-    return Adapter(worker_of.family, chat_model(lambda _: reply), prompts(), config)
+    return Adapter(worker_of.family, chat_model(lambda _: reply), prompts(), config, 60.0)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def special(chat: Chat, ids) -> list[int]:
 
 def adapter(script, max_context: int) -> Adapter:
     config = AdaptationConfig(max_tokens=16, critic="extractive", attempts=1)
-    return Adapter(Family(), chat_model(script, max_context), prompts(), config)
+    return Adapter(Family(), chat_model(script, max_context), prompts(), config, 60.0)
 
 
 def test_special_tokens_in_an_observation_stay_text(chat):

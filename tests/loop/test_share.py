@@ -58,7 +58,7 @@ def everything(levels):
     trajectories = acting.roll_out(work, SAMPLING)
     judgements = judge.judge(trajectories, 3, 0)
     adapter = Adapter(
-        Family(), chat_model(level), prompts(), AdaptationConfig(critic="extractive", max_tokens=16)
+        Family(), chat_model(level), prompts(), AdaptationConfig(critic="extractive", max_tokens=16), 60.0
     )
     wanted = [(k, Direction.HARDER, 1.0, "") for k in range(len(levels))]
     rewrites = adapter.propose(wanted, TaskBuffer.start([a.task for a in work]), 3, 0) if wanted else []

@@ -64,7 +64,7 @@ class Household:
             7,
             RolloutWorker(FAMILY, self.policy, spoken, config.rollout),
             StepVoteModel(config, FULL, 7, Judge(chat_model(lambda _: "lost bad"), spoken, config.judge)),
-            Adapter(FAMILY, self.adapter, spoken, config.adaptation),
+            Adapter(FAMILY, self.adapter, spoken, config.adaptation, 60.0),
         )
 
 

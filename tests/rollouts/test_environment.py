@@ -105,6 +105,17 @@ def test_what_fails_keeps_what_was_known_and_is_said(monkeypatch):
     assert known.family.closed == 1
 
 
+def test_an_environment_that_ends_the_program_ends_nothing(monkeypatch):
+    def step(self, action):
+        raise SystemExit(3)
+
+    monkeypatch.setattr(Rooms, "step", step)
+    known = Knowledge(Taught())
+    assert known.of(TASK, trajectory("on")) == [{"good": True, "reason": "because on", "commands": ["on"]}]
+    assert known.problem == "the environment was asked about slot 4 and failed: SystemExit: 3"
+    assert known.family.closed == 1
+
+
 @pytest.mark.parametrize(
     ("method", "found", "said"),
     [

@@ -97,7 +97,9 @@ class Player:
             run_seed,
             PlayedRollouts(stored, worker, self.policy),
             kind_of(config).reward_model(config, self.arm, run_seed, family, judge, prompts),
-            Adapter(family, self.adapter.chat, prompts, config.adaptation) if self.adapter else None,
+            Adapter(family, self.adapter.chat, prompts, config.adaptation, config.rollout.timeout_s)
+            if self.adapter
+            else None,
             config.proposer,
         )
 

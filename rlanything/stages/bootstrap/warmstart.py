@@ -18,7 +18,9 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import Architecture, Config, SupervisedConfig, parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import one_line, say
 from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.returned.answers import require
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Direction, InvalidProposal, Step, Task
 from rlanything.engines import checkpoint
@@ -26,6 +28,7 @@ from rlanything.engines.untrusted_load import NO_CODE
 from rlanything.files import atomic
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_rows, fit, fresh_model
+from rlanything.loop.adapt import described, invalid_where_it_raises
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import next_prompt
 from rlanything.loop.prompts import Prompts
@@ -41,6 +44,9 @@ CORPUS_DEMOS = 1000
 """Number of demonstrations that the tokenizer is trained on. More of them add no phrases."""
 CORPUS_REWRITES = 40
 """Number of tasks whose rewrites the tokenizer is trained on. The teacher needs tens of milliseconds for a rewrite."""
+
+NO_REWRITE = "Larger rooms, or another `env.edit` where there is one, leave more to change"
+"""What to do where a teacher finds nothing to rewrite."""
 
 
 def train(config: Config, root: Path, work: Path) -> None:
@@ -100,7 +106,9 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
     tasks = families.practice_tasks(config, root, family)[: settings.episodes]
-    pairs = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
+    pairs = _rewrites(
+        config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks, "adapter"
+    )
     model = _new(config, tokenizer, "adapter")
     with build.chat_model(config, model, tokenizer) as chat_model:
         examples = [reply_rows(chat_model, *pair, settings.context_weight) for pair in pairs]
@@ -146,7 +154,7 @@ def _tokenizer(
     """Train the tokenizer on texts like those that the three models read and write."""
     shown = demos[:CORPUS_DEMOS]
     texts = [text for demo in shown for obs, action in demo for text in (obs.text, action)]
-    pairs = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
+    pairs = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES], "tokenizer")
     texts += [text for pair in pairs for text in pair]
     return train_tokenizer(texts + taught.corpus(tasks, shown), _architecture(config).vocab)
 
@@ -161,32 +169,56 @@ def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> l
 
 
 def _rewrites(
-    config: Config, family: TaskFamily, prompts: Prompts, taught: WarmStart, tasks: Sequence[Task]
+    config: Config, family: TaskFamily, prompts: Prompts, taught: WarmStart, tasks: Sequence[Task], whose: str
 ) -> list[tuple[str, str]]:
     """(prompt, reply) pairs for the adapter: each task in both directions, with invented accuracies and critics.
 
-    A direction in which a task cannot be rewritten is left out. Raises `ConfigError` when there is no pair.
+    A direction in which a task cannot be rewritten is left out. So is one in which the environment's code fails: how
+    many these are is printed, with the first error. whose: what is taught with the pairs, for that line.
+    Raises `ConfigError` when there is no pair.
     """
-    pairs = []
-    rewriter = teacher(family)
+    pairs, failed = [], []
+    rewriter, timeout_s = teacher(family), config.rollout.timeout_s
     for task in tasks:
         for way, rates in ((Direction.HARDER, (0.875, 1.0)), (Direction.EASIER, (0.0, 0.125))):
             seed = derive_seed(config.seed, "rewrite", task.task_id, way.value)
             try:
-                reply = rewriter.rewrite(task.copy(), way, seed)
-            except InvalidProposal:
+                reply = _rewritten(rewriter, task, way, seed, timeout_s)
+                if reply is None:
+                    continue
+                facts = described(family, task, timeout_s)
+            except InvalidProposal as error:
+                failed.append(f"task {task.task_id[:12]} ({task.instruction!r}), {way.value}: {error}")
                 continue
-            facts, acc = family.describe(task.copy()), f"{random.Random(seed).choice(rates):.0%}"
-            critic = taught.critic(task, seed)
+            critic, acc = taught.critic(task, seed), f"{random.Random(seed).choice(rates):.0%}"
             text = prompts.fill("adapter", facts=facts, direction=way.value, accuracy=acc, critic=critic)
             pairs.append((text, reply))
+    name = type(family).__name__
+    lost = (
+        f"{name} failed in {len(failed)} of {2 * len(tasks)} rewrites. The first: {one_line(failed[0])}"
+        if failed
+        else ""
+    )
     if not pairs:
         raise ConfigError(
-            f"bootstrap: the teacher of {type(family).__name__} can rewrite none of {len(tasks)} tasks, so that the "
-            "adapter has nothing to learn from. Larger rooms, or another `env.edit` where there is one, leave more to "
-            "change"
+            f"bootstrap: the teacher of {name} can rewrite none of {len(tasks)} tasks, so that the adapter has nothing "
+            f"to learn from. {lost or NO_REWRITE}"
         )
+    if lost:
+        say(f"bootstrap: {whose}: {lost}. They are left out")
     return pairs
+
+
+def _rewritten(rewriter: Teacher, task: Task, way: Direction, seed: int, timeout_s: float) -> str | None:
+    """The teacher's rewrite; None where it has none. Raises `InvalidProposal` where its code fails."""
+    with invalid_where_it_raises("rewrite", timeout_s):
+        try:
+            reply = rewriter.rewrite(task.copy(), way, seed)
+        except InvalidProposal:
+            return None
+        require(reply, str, "rewrite(task, direction, seed)")
+        reply.encode()  # no tokenizer has an id for half a surrogate pair
+    return reply
 
 
 def demonstration_rows(

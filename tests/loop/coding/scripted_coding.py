@@ -158,7 +158,7 @@ class CodingWorld:
             7,
             RolloutWorker(self.family, self.policy, spoken, config.rollout),
             UnitTestModel(config, arm, 7, writer),
-            Adapter(self.family, self.adapter, spoken, config.adaptation),
+            Adapter(self.family, self.adapter, spoken, config.adaptation, 60.0),
         )
 
     @staticmethod
