@@ -53,10 +53,8 @@ class Knowledge:
                 self._ask(self.family, task, trajectory, facts, play)
         except TimeoutError as error:
             self.family, self.problem = None, f"{asked}: {error}; it was not asked further"
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # it may raise anything; a page without its facts is still one
+        except (Exception, SystemExit) as error:
+            # An environment may raise anything; a page without its facts is still one.
             said = f"SystemExit: {error}" if isinstance(error, SystemExit) else str(error)
             self.problem = self.problem or f"{asked} and failed: {said}"
         return facts
