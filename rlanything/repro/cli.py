@@ -144,12 +144,12 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _provenance(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.cli.output import json_text, print_text
-    from rlanything.repro import provenance_page
+    from rlanything.repro.origin import names, record, text
 
     root = args.root.resolve()
-    found = provenance_page.of(args.run_name, _config(args, root), root)
-    print_text(json_text(found) if args.json else safe_lines(provenance_page.text(found)))
-    return 1 if args.exit_code and not provenance_page.same(found) else 0
+    found = names.of(args.run_name, _config(args, root), root)
+    print_text(json_text(found) if args.json else safe_lines(text.text(found)))
+    return 1 if args.exit_code and not record.same(found) else 0
 
 
 def _config(args: argparse.Namespace, root: Path) -> Config:

@@ -13,8 +13,8 @@ from rlanything.core.printable import safe
 from rlanything.files.atomic import remove
 from rlanything.repro import workspace
 from rlanything.repro.difference import STAGES, Difference, Folder, first_difference
+from rlanything.repro.origin.text import divided
 from rlanything.repro.pipeline import Output
-from rlanything.repro.provenance_page import divided
 from rlanything.runs import provenance
 from rlanything.runs.machine import kind
 

@@ -23,7 +23,9 @@ from rlanything.files.records import read_lines
 from rlanything.report.report_data import gather
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
-from rlanything.repro import provenance_page, run_rules
+from rlanything.repro import run_rules
+from rlanything.repro.origin import record as pages
+from rlanything.repro.origin import text
 from rlanything.repro.replay_report import render, replay_run
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.step_votes.labels import LabelledTrajectory
@@ -92,7 +94,7 @@ def _reported(family: str) -> Callable[[Path], None]:
 
 
 def _proven(root: Path) -> None:
-    provenance_page.text(provenance_page.assembled(provenance.read(root, "full"), {}, root))
+    text.text(pages.assembled(provenance.read(root, "full"), {}, root))
     run_rules.own(root / RUN)
     provenance.differences(provenance.read(root, "full"), _config("alfworld"), root)
 

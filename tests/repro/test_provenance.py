@@ -18,7 +18,8 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.files import hashes
 from rlanything.files.records import write_json
-from rlanything.repro import provenance_page
+from rlanything.repro.origin import base, names, text
+from rlanything.repro.origin import record as pages
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.runs.machine import revision
@@ -89,10 +90,10 @@ def test_a_page_has_every_part_and_where_the_arm_was_measured(project):
     begun = provenance.start(project, {}, {}, ())
     provenance.write_measured(project, ARM, begun)
     record = provenance.read(project, ARM)
-    page = provenance_page.assembled(record, {"code": ["a.py: gone"]}, project)
+    page = pages.assembled(record, {"code": ["a.py: gone"]}, project)
     assert page["measured"]["starts"] == [begun]
     assert [part for part, found in page["today"].items() if found] == ["code"]
-    printed = provenance_page.text(page)
+    printed = text.text(page)
     assert (printed.count("DIFFERS"), printed.count("  same ")) == (1, 7)
     assert f"measured: {begun['at']}" in printed
 
@@ -132,10 +133,10 @@ def test_a_checkpoint_elsewhere_is_compared_with_what_the_runs_began_with(projec
     record["inputs"]["mine/config.json"] = "0" * 64
     path.write_text(json.dumps(record))
     config = small("model.policy.path=mine", "model.embedded=null")
-    page = provenance_page.base_page("base", config, project)
+    page = base.base_page("base", config, project)
     assert page["models"]["policy"]["path"] == "mine"
     assert [sentence.split(":")[0] for sentence in page["today"][ARM]] == ["mine/config.json"]
-    assert "checkpoints that the configuration names" in provenance_page.text(page)
+    assert "checkpoints that the configuration names" in text.text(page)
 
 
 def test_where_the_base_models_were_measured_is_shown(project, capsys):
@@ -153,8 +154,8 @@ def forged(project: Path, change: Callable[[dict[str, Any]], None]) -> list[str]
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
-    found = provenance_page.page(ARM, small(), project)
-    assert not provenance_page.same(found)
+    found = pages.page(ARM, small(), project)
+    assert not pages.same(found)
     return list(found["today"]["record"])
 
 
@@ -236,17 +237,17 @@ def test_json_holds_the_record_and_what_differs(project, capsys):
 
 def test_an_unknown_run_is_refused_with_the_nearest_name(project):
     with pytest.raises(ConfigError, match=r"no record of run 'ful': unknown; did you mean 'full'\?"):
-        provenance_page.arm_of("ful", project)
+        names.arm_of("ful", project)
     with pytest.raises(ConfigError, match=r"did you mean 'base'.* known: base, base_cooled, full"):
-        provenance_page.of("bse", small(), project)
+        names.of("bse", small(), project)
 
 
 def test_a_name_means_a_run_of_this_project_alone(project):
     for name in (ARM, f"{ARM}/seed-0", f"runs/{ARM}", str(project / "runs" / ARM / "seed-0")):
-        assert provenance_page.arm_of(name, project) == ARM
+        assert names.arm_of(name, project) == ARM
     for name in (f"../other/runs/{ARM}", f"{ARM}/seed-7", f"nothing/{ARM}"):
         with pytest.raises(ConfigError, match="no record of run"):
-            provenance_page.arm_of(name, project)
+            names.arm_of(name, project)
 
 
 def test_a_record_of_another_schema_is_refused(project):

@@ -19,7 +19,8 @@ from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.views import commands
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
-from rlanything.repro import provenance_page, replay_report
+from rlanything.repro import replay_report
+from rlanything.repro.origin import names
 from rlanything.repro.replay_report import ReplayReport
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.repro.whatif import Pairs
@@ -299,7 +300,7 @@ def test_an_unknown_run_is_refused_with_the_nearest_name(root):
         replay_report.folders("ful", root)
 
 
-@pytest.mark.parametrize("find", [replay_report.folders, provenance_page.arm_of])
+@pytest.mark.parametrize("find", [replay_report.folders, names.arm_of])
 @pytest.mark.parametrize("name", ["full", "full/seed-0", "runs/full/seed-0"])
 def test_a_run_in_training_is_said_to_be_in_training(tmp_path, find, name):
     live = RunFolder(tmp_path / ".rla/live/1f/full/seed-0")

@@ -14,7 +14,7 @@ from rlanything.report.results.curves import Run, total
 from rlanything.report.results.paper import Paper
 from rlanything.report.sections.parts import FIRST_AND_LAST, bullets, from_to, images, percent
 from rlanything.report.sections.solved import solved
-from rlanything.repro.provenance_page import divided
+from rlanything.repro.origin.text import divided
 from rlanything.rollouts.runs import NamedRun
 
 TROUBLES = {

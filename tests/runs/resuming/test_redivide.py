@@ -21,7 +21,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files import locks
 from rlanything.files.records import write_json
 from rlanything.loop.iteration import Loop
-from rlanything.repro.provenance_page import divided
+from rlanything.repro.origin.text import divided
 from rlanything.repro.verify import divided_arms
 from rlanything.runs import provenance
 from rlanything.runs.fingerprint import Origin, made_from, run_config
