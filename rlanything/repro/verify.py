@@ -13,6 +13,7 @@ from rlanything.core.printable import safe
 from rlanything.files.atomic import remove
 from rlanything.repro import workspace
 from rlanything.repro.difference import STAGES, Difference, Folder, first_difference
+from rlanything.repro.origin.record import recorded
 from rlanything.repro.origin.text import divided
 from rlanything.repro.pipeline import Output
 from rlanything.runs import provenance
@@ -80,14 +81,14 @@ def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep
 def divided_arms(root: Path) -> tuple[str, ...]:
     """A sentence for each arm that was redivided while it was trained, or whose record cannot be read."""
     found = []
-    for path in sorted((root / "provenance").glob("*.json")):
+    for arm in recorded(root):
         try:
-            lines = divided(provenance.read(root, path.stem))
+            lines = divided(provenance.read(root, arm))
         except ConfigError as error:
-            found.append(safe(f"whether arm {path.stem} was redivided is unknown: {error}"))
+            found.append(safe(f"whether arm {arm} was redivided is unknown: {error}"))
             continue
         if lines:
-            told = safe(f"arm {path.stem} was redivided while it was trained ({'; '.join(lines)})")
+            told = safe(f"arm {arm} was redivided while it was trained ({'; '.join(lines)})")
             found.append(f"{told}: its files will be equal to rounding, not to the byte")
     return tuple(found)
 
