@@ -78,19 +78,34 @@ def start(
     }
 
 
-def write_measured(root: Path, arm: str, begun: Mapping[str, Json]) -> None:
-    """Record where the evaluation of an arm was made, which is there already. begun: what `start` gave."""
+def write_measured(
+    root: Path, arm: str, begun: Mapping[str, Json], used: Mapping[str, str] | None = None
+) -> None:
+    """Record where the evaluation of an arm was made, which is there already.
+
+    begun: what `start` gave. used: name -> hash of what it was measured with, where that is another folder's.
+    """
     layout = Layout(root)
     found = {"of": sha256(layout.evaluation(arm)), "starts": [begun], "finished": _now()}
     clear_leftovers(layout.measured(arm))
-    write_json(layout.measured(arm), found)
+    write_json(layout.measured(arm), {**found, **({"used": dict(used)} if used else {})})
 
 
 def measured(root: Path, arm: str) -> dict[str, Any]:
     """`starts` and `finished` of the evaluation of an arm; [] and None where there is none, or it is not known."""
-    layout = Layout(root)
-    file = layout.evaluation(arm)
-    return _started(layout.measured(arm), sha256(file) if file.is_file() else None)
+    found = _measured(root, arm)
+    return {"starts": found["starts"], "finished": found["finished"]}
+
+
+def measured_with(root: Path, arm: str) -> dict[str, str]:
+    """What `write_measured` recorded as used by the evaluation of an arm; {} where that is not known."""
+    used: dict[str, str] = _measured(root, arm).get("used", {})
+    return used
+
+
+def _measured(root: Path, arm: str) -> dict[str, Any]:
+    file = Layout(root).evaluation(arm)
+    return _of(Layout(root).measured(arm), sha256(file) if file.is_file() else None)
 
 
 def write(
@@ -149,12 +164,18 @@ def read(root: Path, arm: str) -> dict[str, Any]:
 
 
 def _started(path: Path, of: str | None) -> dict[str, Any]:
-    """The starts of what has the hash `of`. A file of something else, e.g. after a `git pull`, is ignored."""
+    """The starts of what has the hash `of`."""
+    found = _of(path, of)
+    return {"starts": found["starts"], "finished": found["finished"]}
+
+
+def _of(path: Path, of: str | None) -> dict[str, Any]:
+    """A file of starts. One of something else than what has the hash `of`, e.g. after a `git pull`, is ignored."""
     found = read_object(path, _ONLY_STARTS) if path.is_file() else {}
     if of is None or found.get("of") != of:
         return {"starts": [], "finished": None}
     _check(path, found, Starts)
-    return {"starts": found["starts"], "finished": found["finished"]}
+    return found
 
 
 def _check(path: Path, found: Mapping[str, Any], form: type[BaseModel]) -> None:

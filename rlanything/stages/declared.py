@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlanything import stages
-from rlanything.config import Config
+from rlanything.config import CONTROLS, Config
 from rlanything.core.splits import TRAIN
 from rlanything.stages.dependencies import (
     bootstrapped,
@@ -57,17 +57,21 @@ def _evaluate(config: Config, root: Path, arm: str) -> None:
     from rlanything.runs import families, launch, provenance
     from rlanything.runs.imports import code_files, targets
     from rlanything.runs.layout import Layout
-    from rlanything.stages import evaluate
+    from rlanything.runs.resuming.began import check_began
+    from rlanything.stages import evaluate, measured
 
+    if arm not in CONTROLS and not stages.by_dvc():  # DVC trains again by itself
+        for name in dict.fromkeys((config.judge_of(arm) or arm, arm)):
+            check_began(config, root, name)
     if not launch.first_process():
         evaluate.evaluate_arm(config, root, arm)
         return
     data = config.model_dump(by_alias=True)
     code = code_files([evaluate.__name__, *targets([data["env"], data["engine"]])])
-    begun = provenance.start(root, {}, families.programs(config), code)
+    begun, used = provenance.start(root, {}, families.programs(config), code), measured.used(Layout(root))
     evaluate.evaluate_arm(config, root, arm)
     if Layout(root).evaluation(arm).is_file():
-        provenance.write_measured(root, arm, begun)
+        provenance.write_measured(root, arm, begun, used)
 
 
 def _label(config: Config, root: Path, arm: str) -> None:

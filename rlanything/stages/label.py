@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from rlanything.config import ORACLE, Config
 from rlanything.config.endpoints import judge_role
+from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import sources
 from rlanything.files import atomic, locks
@@ -69,14 +71,45 @@ def _label(config: Config, root: Path, folder: Path) -> None:
 
 
 def final_panels(config: Config, layout: Layout) -> dict[str, dict[str, PanelLines]]:
-    """The reward panels of the final measurement: panel -> labeller -> lines. Raises `ConfigError`."""
+    """The reward panels of the final measurement: panel -> labeller -> lines.
+
+    Raises `ConfigError`, also for labels of other episodes than those of the panel.
+    """
     names, labellers = config.tasks.reward_panels, config.evaluate.labellers
     if not config.evaluate.own_panel:
         return {name: {ORACLE: lines} for name, lines in _bootstrapped(config, layout).items()}
-    return {
+    found: dict[str, dict[str, PanelLines]] = {
         name: {who: read_panel(layout.labelled(name, who), "rlanything label") for who in labellers}
         for name in names
     }
+    for name, panels in found.items():
+        for who, lines in panels.items():
+            if _outdated(config, layout, name, lines):
+                raise ConfigError(
+                    f"{layout.labelled(name, who)}: labels of other tasks or base models than there are now; "
+                    "`rlanything label` makes them again"
+                )
+    return found
+
+
+def _outdated(config: Config, layout: Layout, name: str, lines: PanelLines) -> bool:
+    """Whether labels are of other episodes than those of the panel now, or of other tasks where another policy acted.
+
+    What is not here to compare with is not compared: labels can be fetched alone.
+    """
+    panel, tasks = layout.reward_panel(name), layout.tasks(name)
+    if config.evaluate.reward_policy is None and panel.is_file():
+        shown = [line.get("trajectory") for line in read_panel(panel, "rlanything bootstrap")]
+        return shown != [line.get("trajectory") for line in lines]
+    if config.evaluate.reward_policy is None or not tasks.is_file():
+        return False
+    known = {task.task_id for task in read_tasks(tasks)}
+    return not {_task(line) for line in lines} <= known
+
+
+def _task(line: Mapping[str, Any]) -> str:
+    """The id of the task that a line of a panel is about: of a trajectory, or of a problem with its programs."""
+    return str(line["trajectory"]["task_id"] if "trajectory" in line else line["task"]["task_id"])
 
 
 def _bootstrapped(config: Config, layout: Layout) -> dict[str, PanelLines]:

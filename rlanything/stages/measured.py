@@ -1,7 +1,7 @@
 """An evaluation goes where what it was measured with is replaced by hand. DVC measures again by itself.
 
 It goes before the new takes its place, or before the new counts as whole. So no kill leaves it beside what it was not
-measured with.
+measured with. Runs stay, as they cost much more; the stage `evaluate` refuses them then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rlanything.config import CONTROLS
 from rlanything.core.ids import content_id
 from rlanything.core.printable import say
 from rlanything.files import atomic
-from rlanything.files.hashes import file_hashes, files_in
+from rlanything.files.hashes import file_hashes, files_in, tree_hash
 from rlanything.runs.layout import Layout
 from rlanything.stages import EVALUATE, TRAIN, by_dvc, of_arm
 
@@ -54,6 +54,17 @@ def forget(
             f"{by}: {file} is removed: it was measured with {whose}; {' and then '.join(commands)} "
             f"{'measures' if len(commands) == 1 else 'measure'} again"
         )
+
+
+def used(layout: Layout) -> dict[str, str]:
+    """Hashes of the tasks and base models that an evaluation is made with, where they are another folder's.
+
+    {} in a folder with its own: what replaces these there removes the evaluations.
+    """
+    tasks, models = layout.manifest.parent, layout.bootstrap.parent
+    if not any(place.is_symlink() for place in (tasks.parent, models)):
+        return {}
+    return {"tasks": tree_hash(tasks), "base models": base_models(layout)}
 
 
 def base_models(layout: Layout) -> str:

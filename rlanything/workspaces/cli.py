@@ -201,6 +201,8 @@ def _trial(args: argparse.Namespace, stage: Stage, config: Config) -> int:
             trial.make_inputs(found, stage.name)
         if stage.name in linked.MEASURING:
             linked.check_runs(found.root)
+        if stage.name == REPORT:
+            linked.check_evaluations(found.root)
         if stage.name not in BEFORE_TRAINING:
             with unchanged(stage, found.config, found.root, args.arm, found.root / PARAMS):
                 stage.work(found.config, found.root, args.arm)

@@ -15,7 +15,8 @@ from rlanything.files.project import PARAMS, PRIVATE
 from rlanything.planning.uncommitted import few
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
-from rlanything.stages import EVALUATE, LABEL, TRAIN
+from rlanything.stages import EVALUATE, LABEL, REPORT, TRAIN, of_arm
+from rlanything.stages.measured import used
 from rlanything.sweep.trials.inputs import MADE, Inputs
 from rlanything.workspaces.places import name_of
 
@@ -51,8 +52,11 @@ def check(root: Path, project: Path, config: Config, stage: str, arm: str) -> No
     """Raise `ConfigError` where a stage in the workspace at `root` would read what others than its runs were made from.
 
     Training needs tasks and base models of the workspace's own settings. A measurement needs those of every run that is
-    there, byte for byte: its numbers are compared with the others of the workspace.
+    there, byte for byte: its numbers are compared with the others of the workspace. A report needs those of every
+    evaluation.
     """
+    if stage == REPORT:
+        check_evaluations(root)
     if stage not in (TRAIN, *MEASURING) or not any((root / name).is_symlink() for name in MADE):
         return
     if found := _differences(root, project, config):
@@ -99,6 +103,26 @@ def check_runs(root: Path) -> None:
                 f"{root}: arm {file.stem} was trained with other tasks or base models than it has "
                 f"now ({few(found)}). Bring those back ({(root / MADE[0]).resolve().parent}), or train it again"
             )
+
+
+def check_evaluations(root: Path) -> None:
+    """Raise `ConfigError` where an evaluation was made with other tasks or base models of another folder than now.
+
+    What replaces the workspace's own removes them. An evaluation that records nothing of them is not compared.
+    """
+    layout, now = Layout(root), used(Layout(root))
+    place, others = layout.evaluation("any").parent, dict[str, str]()
+    for file in sorted(place.glob("[!.]*.json")) if now else ():
+        then = provenance.measured_with(root, file.stem)
+        if found := [name for name in then if then[name] != now[name]]:
+            others[file.stem] = " and ".join(found)
+    if others:
+        named = ", ".join(f"{arm} ({what})" for arm, what in others.items())
+        again = ", ".join(f"`rlanything {of_arm(EVALUATE, arm)}`" for arm in others)
+        raise ConfigError(
+            f"{place}: measured with other tasks or base models than {root} has now: {named}. "
+            f"Bring those back ({(root / MADE[0]).resolve().parent}), or measure again: {again}"
+        )
 
 
 def _hashes(root: Path) -> dict[str, str]:

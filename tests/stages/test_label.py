@@ -14,7 +14,7 @@ from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Observation, StepResult, Task
 from rlanything.files.images import ImageStore
-from rlanything.files.records import read_lines
+from rlanything.files.records import read_lines, write_lines
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.planning import check, dvcfile
@@ -87,6 +87,19 @@ def test_two_judges_label_the_same_steps_side_by_side(root):
     assert plain.hits.sum() / plain.totals.sum() > 0.7
 
 
+def test_labels_of_other_episodes_than_the_panels_are_refused(root):
+    config, panel = configured(labels="judge", judges=JUDGES), Layout(root).reward_panel("reward_panel")
+    label.make_labels(config, root)
+    before = panel.read_bytes()
+    write_lines(panel, list(read_lines(panel, "bootstrap"))[1:])
+    try:
+        with pytest.raises(ConfigError, match=r"labels of other tasks or base models.*`rlanything label`"):
+            label.final_panels(config, Layout(root))
+    finally:
+        panel.write_bytes(before)
+    assert label.final_panels(config, Layout(root))
+
+
 def test_labels_are_made_again_as_the_same_bytes(root):
     config = configured(labels="judge", judges=JUDGES)
     place = Layout(root).labelled("reward_panel", "same")
@@ -106,6 +119,14 @@ def test_the_trajectories_may_be_another_policys(root):
     assert {x["trajectory"]["task_id"] for x in lines} == {x["trajectory"]["task_id"] for x in ours}
     assert [x["trajectory"] for x in lines] != [x["trajectory"] for x in ours]
     assert "labels" not in measured(config, root)
+    tasks = Layout(root).tasks("reward_panel")
+    before = tasks.read_bytes()
+    tasks.write_bytes(b"".join(before.splitlines(keepends=True)[1:]))
+    try:
+        with pytest.raises(ConfigError, match="labels of other tasks or base models"):
+            label.final_panels(config, Layout(root))
+    finally:
+        tasks.write_bytes(before)
 
 
 def test_the_pipeline_labels_once_and_before_it_measures():

@@ -14,8 +14,11 @@ from workspace_cases import TINY, run
 
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
+from rlanything.files.records import write_json
 from rlanything.planning import compose
+from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
+from rlanything.stages import measured
 from rlanything.sweep.trials import inputs
 from rlanything.sweep.trials.inputs import MADE, SOURCES, link
 from rlanything.workspaces import linked, trial
@@ -121,6 +124,40 @@ def test_a_trial_refuses_such_a_link_of_the_project_too(project, capsys):
     (project / "models" / "policy").symlink_to(project)
     assert run(project, "evaluate", "--arm", "base", *BOLD) == 2
     assert f"models/policy: a link to {project}" in capsys.readouterr().err
+
+
+def test_a_report_refuses_evaluations_with_tasks_or_models_that_the_other_folder_has_no_more(project):
+    there, here = project / "there", project / "here"
+    for place in (
+        Layout(there).tasks("in_domain"),
+        Layout(there).bootstrap.parent / "policy" / "source.json",
+    ):
+        place.parent.mkdir(parents=True)
+        place.write_text("{}")
+    here.mkdir()
+    for name in MADE:
+        (here / name).symlink_to(there / name)
+    for arm in ("base", "full"):
+        write_json(Layout(here).evaluation(arm), {"arm": arm})
+        begun = provenance.start(project, {}, {}, ())
+        provenance.write_measured(here, arm, begun, measured.used(Layout(here)))
+    linked.check_evaluations(here)
+    Layout(there).tasks("in_domain").write_text("[]")
+    with pytest.raises(
+        ConfigError, match=r"base \(tasks\), full \(tasks\).*`rlanything evaluate --arm base`"
+    ):
+        linked.check_evaluations(here)
+    Layout(there).tasks("in_domain").write_text("{}")
+    (Layout(there).bootstrap.parent / "policy" / "source.json").write_text("[]")
+    provenance.write_measured(here, "full", begun, measured.used(Layout(here)))
+    with pytest.raises(ConfigError, match=r"has now: base \(base models\)\. "):
+        linked.check_evaluations(here)
+
+
+def test_an_evaluation_in_a_folder_with_its_own_tasks_and_models_records_no_others(project):
+    for name in MADE:
+        (project / name).mkdir()
+    assert measured.used(Layout(project)) == {}
 
 
 def test_links_of_single_files_and_of_what_a_stage_only_reads_are_followed(project):

@@ -87,10 +87,14 @@ class Start(BaseModel):
 
 
 class Starts(BaseModel):
-    """Every start of a run, and when it was finished."""
+    """Every start of a run, and when it was finished.
+
+    used: of an evaluation, the hashes of the tasks and base models of another folder that it was made with.
+    """
 
     starts: list[Start]
     finished: str | None
+    used: dict[str, str] = {}
 
 
 def problem(found: Mapping[str, Any], form: type[BaseModel]) -> str:

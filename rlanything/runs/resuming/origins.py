@@ -38,7 +38,7 @@ def unchanged(config: Config, root: Path, arm: str, origin: Origin) -> Callable[
         found = changed({**origin.code, **origin.inputs}, {**code, **inputs(config, root, arm)})
         if found:
             raise ConfigError(
-                f"changed while arm {arm} was trained: {_first(found)}. The published iterations were made before "
+                f"changed while arm {arm} was trained: {first_few(found)}. The published iterations were made before "
                 "the change. The same command resumes if the change is undone; otherwise it trains from the start"
             )
 
@@ -101,9 +101,10 @@ def changes(before: Mapping[str, Any], origin: Origin) -> list[str]:
 
 def differences(before: Mapping[str, Any], origin: Origin) -> str:
     """The first few of these sentences."""
-    return _first(changes(before, origin))
+    return first_few(changes(before, origin))
 
 
-def _first(found: list[str]) -> str:
+def first_few(found: list[str]) -> str:
+    """The first few sentences, and how many more there are."""
     more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     return "; ".join(found[:SHOWN] + more)

@@ -1,0 +1,49 @@
+"""Whether the tasks and base models that runs began from are those that are here now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError
+from rlanything.core.splits import TRAIN
+from rlanything.files.hashes import file_hashes
+from rlanything.runs import provenance
+from rlanything.runs.layout import Layout
+from rlanything.runs.resuming.origins import first_few
+
+MODELS = ("policy", "reward", "adapter")
+"""The folders of models/ that runs begin from."""
+MAKING = ("seed", "env", "tasks", "model", "bootstrap")
+"""The sections of the configuration on which tasks and base models depend."""
+
+
+def check_began(config: Config, root: Path, arm: str) -> None:
+    """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
+
+    Compared are the hashes in the record of the runs; without a record nothing is. Of a real checkpoint models/ has
+    what `bootstrap` recorded of it, so none is read.
+    """
+    layout = Layout(root)
+    if not layout.provenance(arm).is_file():
+        return
+    record = provenance.read(root, arm)
+    places = {layout.tasks(TRAIN), *(root / "models" / role for role in MODELS)}
+    then = {name: digest for name, digest in record["inputs"].items() if places & _upwards(root / name)}
+    here = (path for path in (root / name for name in then) if path.is_file())
+    found = provenance.changed(then, file_hashes(root, here))
+    if not found:
+        return
+    now = config.model_dump(by_alias=True, mode="json")
+    before, after = (provenance.flat({key: data[key] for key in MAKING}) for data in (record["config"], now))
+    settings = provenance.changed(before, after)
+    under = f" Settings that differ (theirs -> now): {first_few(settings)}." if settings else ""
+    raise ConfigError(
+        f"{layout.run(arm, 0).parent}: these runs began from other training tasks or base models than there are now "
+        f"({first_few(found)}), so their evaluation could not be compared with others.{under} Make the earlier ones "
+        f"again to measure these runs, or train the arm again and then measure it: `rlanything train --arm {arm}`"
+    )
+
+
+def _upwards(path: Path) -> set[Path]:
+    return {path, *path.parents}
