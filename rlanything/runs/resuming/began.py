@@ -21,11 +21,11 @@ MAKING = ("seed", "env", "tasks", "model", "bootstrap")
 def check_began(config: Config, root: Path, arm: str) -> None:
     """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
 
-    Compared are the hashes in the record of the runs; without a record nothing is. Of a real checkpoint models/ has
-    what `bootstrap` recorded of it, so none is read.
+    Compared are the hashes in the record of the runs; without a record, or where models/ is not whole, nothing is. Of a
+    real checkpoint models/ has what `bootstrap` recorded of it, so none is read.
     """
     layout = Layout(root)
-    if not layout.provenance(arm).is_file():
+    if not (layout.provenance(arm).is_file() and layout.bootstrap.is_file()):
         return
     record = provenance.read(root, arm)
     places = {layout.tasks(TRAIN), *(root / "models" / role for role in MODELS)}

@@ -59,6 +59,13 @@ def test_panels_and_runs_without_a_record_are_not_compared(project):
     check_began(small(), project, ARM)
 
 
+def test_models_that_are_not_whole_have_an_error_of_their_own(project, capsys):
+    (project / "models/policy/model.safetensors").write_bytes(b"other")
+    Layout(project).bootstrap.unlink()
+    assert main(["--root", str(project), "evaluate", "--arm", ARM]) == 2
+    assert "so models/ is not whole" in capsys.readouterr().err
+
+
 def test_the_command_refuses_before_any_work(project, capsys):
     (project / "models/policy/model.safetensors").write_bytes(b"other")
     assert main(["--root", str(project), "evaluate", "--arm", ARM]) == 2
