@@ -22,7 +22,7 @@ import pytest
 from hypothesis import settings
 from omegaconf import OmegaConf
 from stage_cases import ROOT, small, small_coding
-from yaml import YAMLError
+from yaml import YAMLError, safe_dump
 
 from benchmarks.pages.browser import opened
 from rlanything.core.errors import ConfigError
@@ -228,6 +228,15 @@ def undisturbed(tiny_project, made_once) -> Path:
         train.train_arm(small(), root, ARM)
 
     return Layout(made_once("undisturbed", make)).run(ARM, 0)
+
+
+@pytest.fixture
+def finished_project(undisturbed, tmp_path) -> Path:
+    """A copy of the project of `undisturbed`, with its params.yaml. A test may change it."""
+    root = tmp_path / "project"
+    shutil.copytree(undisturbed.parents[2], root, symlinks=True)
+    (root / "params.yaml").write_text(safe_dump(small().model_dump(mode="json", by_alias=True)))
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from replay_cases import git
 from stage_cases import small
 
@@ -30,13 +29,8 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def project(undisturbed, tmp_path) -> Path:
-    """A copy of the project whose run nobody killed, with its params.yaml."""
-    root = tmp_path / "project"
-    shutil.copytree(undisturbed.parents[2], root, symlinks=True)
-    params = small().model_dump(mode="json", by_alias=True)
-    (root / "params.yaml").write_text(yaml.safe_dump(params))
-    return root
+def project(finished_project) -> Path:
+    return finished_project
 
 
 def ask(root: Path, *words: str) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 from stage_cases import small
 
 from rlanything.cli import main
@@ -18,56 +16,41 @@ ARM = "full"
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def project(undisturbed, tmp_path) -> Path:
-    """A copy of the project with a finished run of `ARM`, and with its params.yaml."""
-    root = tmp_path / "project"
-    shutil.copytree(undisturbed.parents[2], root, symlinks=True)
-    for folder in (root / "models", root / "data"):
-        if folder.is_symlink():
-            there = folder.resolve()
-            folder.unlink()
-            shutil.copytree(there, folder)
-    params = small().model_dump(mode="json", by_alias=True)
-    (root / "params.yaml").write_text(yaml.safe_dump(params))
-    return root
-
-
-def test_what_the_runs_began_from_is_there(project):
-    check_began(small(), project, ARM)
+def test_what_the_runs_began_from_is_there(finished_project):
+    check_began(small(), finished_project, ARM)
 
 
 @pytest.mark.parametrize("name", ["models/policy/model.safetensors", "data/tasks/train.jsonl"])
 @pytest.mark.parametrize("change", [lambda path: path.write_bytes(b"other"), Path.unlink])
-def test_other_models_or_tasks_are_refused_with_what_differs(project, name, change):
-    change(project / name)
+def test_other_models_or_tasks_are_refused_with_what_differs(finished_project, name, change):
+    change(finished_project / name)
     with pytest.raises(ConfigError, match=rf"began from other .*{name}.*`rlanything train --arm {ARM}`"):
-        check_began(small(), project, ARM)
+        check_began(small(), finished_project, ARM)
 
 
-def test_the_settings_that_made_them_are_named(project):
-    (project / "models/policy/model.safetensors").write_bytes(b"other")
+def test_the_settings_that_made_them_are_named(finished_project):
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
     with pytest.raises(ConfigError, match=r"Settings that differ \(theirs -> now\): seed: \d+ -> 7\."):
-        check_began(small("seed=7"), project, ARM)
+        check_began(small("seed=7"), finished_project, ARM)
 
 
-def test_panels_and_runs_without_a_record_are_not_compared(project):
-    Layout(project).tasks("in_domain").write_text("other")
-    check_began(small(), project, ARM)
-    (project / "models/policy/model.safetensors").write_bytes(b"other")
-    Layout(project).provenance(ARM).unlink()
-    check_began(small(), project, ARM)
+def test_panels_and_runs_without_a_record_are_not_compared(finished_project):
+    Layout(finished_project).tasks("in_domain").write_text("other")
+    check_began(small(), finished_project, ARM)
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    Layout(finished_project).provenance(ARM).unlink()
+    check_began(small(), finished_project, ARM)
 
 
-def test_models_that_are_not_whole_have_an_error_of_their_own(project, capsys):
-    (project / "models/policy/model.safetensors").write_bytes(b"other")
-    Layout(project).bootstrap.unlink()
-    assert main(["--root", str(project), "evaluate", "--arm", ARM]) == 2
+def test_models_that_are_not_whole_have_an_error_of_their_own(finished_project, capsys):
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    Layout(finished_project).bootstrap.unlink()
+    assert main(["--root", str(finished_project), "evaluate", "--arm", ARM]) == 2
     assert "so models/ is not whole" in capsys.readouterr().err
 
 
-def test_the_command_refuses_before_any_work(project, capsys):
-    (project / "models/policy/model.safetensors").write_bytes(b"other")
-    assert main(["--root", str(project), "evaluate", "--arm", ARM]) == 2
+def test_the_command_refuses_before_any_work(finished_project, capsys):
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    assert main(["--root", str(finished_project), "evaluate", "--arm", ARM]) == 2
     assert "these runs began from other training tasks or base models" in capsys.readouterr().err
-    assert not Layout(project).evaluation(ARM).is_file()
+    assert not Layout(finished_project).evaluation(ARM).is_file()
