@@ -56,11 +56,10 @@ def test_an_environment_that_changes_its_task_changes_that_of_no_other_episode(m
         return Observation(f"{of.instruction}: {of.payload['places']}", ACTIONS)
 
     monkeypatch.setattr(Levels, "reset", reset)
-    monkeypatch.setattr(
-        Family, "prepare", lambda _, work: work[0][0].payload["places"].clear(), raising=False
-    )
+    family = Family()
+    family.prepare = lambda work: work[0][0].payload["places"].clear()
     of = task(1, places=["here", "there"])
-    host = LocalHost(Family())
+    host = LocalHost(family)
     seen = [host.play([Move(name, of, 7, (), "", 5.0)])[0].observation.text for name in ("one", "other")]
     assert seen == ["reach level 1: ['here']"] * 2
     assert of == task(1, places=["here", "there"])
