@@ -12,8 +12,6 @@ from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.runs.resuming.origins import first_few
 
-MODELS = ("policy", "reward", "adapter")
-"""The folders of models/ that runs begin from."""
 MAKING = ("seed", "env", "tasks", "model", "bootstrap")
 """The sections of the configuration on which tasks and base models depend."""
 
@@ -21,14 +19,19 @@ MAKING = ("seed", "env", "tasks", "model", "bootstrap")
 def check_began(config: Config, root: Path, arm: str) -> None:
     """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
 
-    Compared are the hashes in the record of the runs; without a record, or where models/ is not whole, nothing is. Of a
-    real checkpoint models/ has what `bootstrap` recorded of it, so none is read.
+    Compared are the hashes in the record of the runs. Without the runs, or a record, or where models/ is not whole,
+    nothing is. Of a real checkpoint models/ has what `bootstrap` recorded of it, so none is read.
     """
     layout = Layout(root)
-    if not (layout.provenance(arm).is_file() and layout.bootstrap.is_file()):
+    needed = (
+        layout.provenance(arm),
+        layout.run(arm, 0),
+        layout.bootstrap,
+    )  # git has records without their runs
+    if not all(path.exists() for path in needed):
         return
     record = provenance.read(root, arm)
-    places = {layout.tasks(TRAIN), *(root / "models" / role for role in MODELS)}
+    places = {layout.tasks(TRAIN), *(root / "models" / role for role in _roles(config, arm))}
     then = {name: digest for name, digest in record["inputs"].items() if places & _upwards(root / name)}
     here = (path for path in (root / name for name in then) if path.is_file())
     found = provenance.changed(then, file_hashes(root, here))
@@ -43,6 +46,16 @@ def check_began(config: Config, root: Path, arm: str) -> None:
         f"({first_few(found)}), so their evaluation could not be compared with others.{under} Make the earlier ones "
         f"again to measure these runs, or train the arm again and then measure it: `rlanything train --arm {arm}`"
     )
+
+
+def _roles(config: Config, arm: str) -> list[str]:
+    """The folders of models/ that a run of the arm begins from. The others may change beside it."""
+    own = config.arm(arm)
+    reads = (
+        own.reward_from is None or "reward" in config.learn.lora
+    )  # LoRA's weights lie beside the frozen ones
+    judged = reads and not config.judge_for(own).is_oracle
+    return ["policy", *(["reward"] if judged else []), *(["adapter"] if own.adapt else [])]
 
 
 def _upwards(path: Path) -> set[Path]:
