@@ -23,11 +23,8 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     nothing is. Of a real checkpoint models/ has what `bootstrap` recorded of it, so none is read.
     """
     layout = Layout(root)
-    needed = (
-        layout.provenance(arm),
-        layout.run(arm, 0),
-        layout.bootstrap,
-    )  # git has records without their runs
+    # Git has records without their runs.
+    needed = (layout.provenance(arm), layout.run(arm, 0), layout.bootstrap)
     if not all(path.exists() for path in needed):
         return
     record = provenance.read(root, arm)
@@ -51,9 +48,8 @@ def check_began(config: Config, root: Path, arm: str) -> None:
 def _roles(config: Config, arm: str) -> list[str]:
     """The folders of models/ that a run of the arm begins from. The others may change beside it."""
     own = config.arm(arm)
-    reads = (
-        own.reward_from is None or "reward" in config.learn.lora
-    )  # LoRA's weights lie beside the frozen ones
+    # LoRA's weights lie beside the frozen ones.
+    reads = own.reward_from is None or "reward" in config.learn.lora
     judged = reads and not config.judge_for(own).is_oracle
     return ["policy", *(["reward"] if judged else []), *(["adapter"] if own.adapt else [])]
 
