@@ -44,6 +44,7 @@ STARTS = "starts.json"
 ELSEWHERE = ("git", "machine", "packages")
 """Parts of `differences` that can only be compared where the starts are recorded."""
 
+_AGAIN = "take it from git, or train again"
 _ONLY_STARTS = "remove it: it only notes how the run was started, and no result depends on it"
 
 
@@ -144,6 +145,12 @@ def fingerprint(origin: Origin, divisions: Sequence[Json]) -> str:
     return content_id({"origin": origin.fingerprint, "divisions": list(divisions)})
 
 
+def of_this_form(root: Path, arm: str) -> bool:
+    """Whether there is a record of the arm in the form that `read` reads. Raises `ConfigError` for no JSON object."""
+    path = Layout(root).provenance(arm)
+    return path.is_file() and read_object(path, _AGAIN).get("schema") == SCHEMA
+
+
 def read(root: Path, arm: str) -> dict[str, Any]:
     """The record of an arm, with `starts` and `finished`. They are [] and None where they are not known.
 
@@ -153,7 +160,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.json"))
         raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown_run(arm, known)}")
-    found = read_object(path, "take it from git, or train again")
+    found = read_object(path, _AGAIN)
     if found.get("schema") != SCHEMA:
         raise ConfigError(f"{path}: schema {found.get('schema')!r}; this version reads {SCHEMA} alone")
     _check(path, found, Record)

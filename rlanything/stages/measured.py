@@ -7,12 +7,13 @@ measured with. Runs stay, as they cost much more; the stage `evaluate` refuses t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rlanything.config import CONTROLS
 from rlanything.core.ids import content_id
 from rlanything.core.printable import say
 from rlanything.files import atomic
-from rlanything.files.hashes import file_hashes, files_in, tree_hash
+from rlanything.files.hashes import file_hashes, files_in
 from rlanything.runs.layout import Layout
 from rlanything.stages import EVALUATE, TRAIN, by_dvc, of_arm
 
@@ -64,10 +65,14 @@ def used(layout: Layout) -> dict[str, str]:
     tasks, models = layout.manifest.parent, layout.bootstrap.parent
     if not any(place.is_symlink() for place in (tasks.parent, models)):
         return {}
-    return {"tasks": tree_hash(tasks), "base models": base_models(layout)}
+    return {"tasks": _whole(tasks, files_in(tasks)), "base models": base_models(layout)}
 
 
 def base_models(layout: Layout) -> str:
     """A hash of what evaluations read of models/; bootstrap.json is none of it, which says whether that is whole."""
     folder = layout.bootstrap.parent
-    return content_id(file_hashes(folder, (path for path in files_in(folder) if path != layout.bootstrap)))
+    return _whole(folder, (path for path in files_in(folder) if path != layout.bootstrap))
+
+
+def _whole(folder: Path, files: Iterable[Path]) -> str:
+    return content_id(file_hashes(folder, files))

@@ -110,7 +110,10 @@ def check_evaluations(root: Path) -> None:
 
     What replaces the workspace's own removes them. An evaluation that records nothing of them is not compared.
     """
-    layout, now = Layout(root), used(Layout(root))
+    layout = Layout(root)
+    if not (layout.manifest.is_file() and layout.bootstrap.is_file()):
+        return  # a report reads neither, and what is not here says nothing of them
+    now = used(layout)
     place, others = layout.evaluation("any").parent, dict[str, str]()
     for file in sorted(place.glob("[!.]*.json")) if now else ():
         then = provenance.measured_with(root, file.stem)

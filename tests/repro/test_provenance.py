@@ -133,6 +133,23 @@ def test_a_checkpoint_elsewhere_is_compared_with_what_the_runs_began_with(projec
     assert "checkpoints that the configuration names" in text.text(page)
 
 
+def test_without_the_models_it_is_unknown_whether_the_runs_began_with_them(project, capsys):
+    shutil.rmtree(project / "models")
+    assert ask(project, "base", "--exit-code") == 0
+    printed = capsys.readouterr().out
+    assert "  policy: models/policy, not on this machine" in printed
+    assert f"unknown  the base models that {ARM} began with" in printed
+
+
+def test_of_the_base_models_a_record_that_cannot_be_read_is_named_beside_the_others(project, capsys):
+    shutil.copy(project / "provenance" / f"{ARM}.json", project / "provenance" / "old.json")
+    assert ask(project, "base", "--exit-code") == 1
+    printed = capsys.readouterr().out
+    assert f"same     the base models that {ARM} began with" in printed
+    assert "unknown  the base models that old began with" in printed
+    assert "old.json: it is the record of arm 'full'" in printed
+
+
 def test_where_the_base_models_were_measured_is_shown(project, capsys):
     write_json(Layout(project).evaluation("base_cooled"), {"arm": "base_cooled"})
     begun = provenance.start(project, {}, {}, ())

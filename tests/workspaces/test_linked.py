@@ -128,11 +128,12 @@ def test_a_trial_refuses_such_a_link_of_the_project_too(project, capsys):
 
 def test_a_report_refuses_evaluations_with_tasks_or_models_that_the_other_folder_has_no_more(project):
     there, here = project / "there", project / "here"
+    made(there)
     for place in (
         Layout(there).tasks("in_domain"),
         Layout(there).bootstrap.parent / "policy" / "source.json",
     ):
-        place.parent.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text("{}")
     here.mkdir()
     for name in MADE:
@@ -152,6 +153,18 @@ def test_a_report_refuses_evaluations_with_tasks_or_models_that_the_other_folder
     provenance.write_measured(here, "full", begun, measured.used(Layout(here)))
     with pytest.raises(ConfigError, match=r"has now: base \(base models\)\. "):
         linked.check_evaluations(here)
+    Layout(there).bootstrap.unlink()  # not whole, so it says nothing of what was measured
+    linked.check_evaluations(here)
+
+
+def test_a_hidden_file_beside_the_tasks_is_none_of_what_an_evaluation_used(project):
+    there = project / "there"
+    made(there)
+    for name in MADE:
+        (project / name).symlink_to(there / name)
+    before = measured.used(Layout(project))
+    (there / "data" / "tasks" / ".DS_Store").write_text("")
+    assert measured.used(Layout(project)) == before
 
 
 def test_an_evaluation_in_a_folder_with_its_own_tasks_and_models_records_no_others(project):

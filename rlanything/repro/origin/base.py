@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.config import Checkpoint, Config
+from rlanything.core.errors import ConfigError
 from rlanything.engines import sources
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.repro.origin.record import recorded
@@ -18,7 +19,9 @@ def base_page(name: str, config: Config, root: Path) -> dict[str, Any]:
     """What the base models are made from. No run has trained them, so they have no record of their own.
 
     Under `models`, by role: the checkpoint, and its files (path -> sha256) or commit; {} where it is not here. Under
-    `today`: of each recorded arm, which files of models/ and configured checkpoints it did not begin with.
+    `today`: of each recorded arm, which files of models/ and configured checkpoints it did not begin with, or why its
+    record cannot be read. `unknown`: the arms that are not compared: all where models/ is not here or not whole, and
+    those without a readable record.
 
     name: one of `config.CONTROLS`; its evaluation is under `measured`. Raises `ConfigError`.
     """
@@ -31,14 +34,32 @@ def base_page(name: str, config: Config, root: Path) -> dict[str, Any]:
     here = file_hashes(root, (path for path in files_in(folder) if path != layout.bootstrap))
     for checkpoint in roles.values():
         here |= sources.named(checkpoint, root)
+    today, unknown = _compared(root, here)
     return {
         "arm": name,
         "embedded": config.model.embedded is not None,
         "models": {role: _made_of(checkpoint, root) for role, checkpoint in roles.items()}
         | {role: {"endpoint": served[role].root, "model": served[role].model} for role in served},
         "measured": provenance.measured(root, name),
-        "today": {arm: _began_with_others(provenance.read(root, arm), here, root) for arm in recorded(root)},
+        "today": today,
+        "unknown": unknown,
     }
+
+
+def _compared(root: Path, here: Mapping[str, str]) -> tuple[dict[str, list[str]], list[str]]:
+    """`today` and `unknown` of the page."""
+    today, unknown, whole = dict[str, list[str]](), list[str](), Layout(root).bootstrap.is_file()
+    for arm in recorded(root):
+        try:
+            record = provenance.read(root, arm)
+        except ConfigError as error:
+            today[arm] = [str(error)]
+            unknown.append(arm)
+            continue
+        today[arm] = _began_with_others(record, here, root) if whole else []
+        if not whole:
+            unknown.append(arm)
+    return today, unknown
 
 
 def _made_of(checkpoint: Checkpoint, root: Path) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def _base_text(found: Mapping[str, Any]) -> str:
         lines += _start("measured", start)
     titles = {arm: f"the base models that {arm} began with" for arm in found["today"]}
     none = [] if titles else ["  no recorded run to compare with"]
-    return "\n".join([*lines, "", *_today(found["today"], (), titles), *none]) + "\n"
+    return "\n".join([*lines, "", *_today(found["today"], found["unknown"], titles), *none]) + "\n"
 
 
 def _model(made: Mapping[str, Any]) -> str:

@@ -19,13 +19,14 @@ MAKING = ("seed", "env", "tasks", "model", "bootstrap")
 def check_began(config: Config, root: Path, arm: str) -> None:
     """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
 
-    Compared are the hashes in the record of the runs. Without the runs, or a record, or where models/ is not whole,
-    nothing is. Of a real checkpoint models/ has what `bootstrap` recorded of it, so none is read.
+    Compared are the hashes in the record of the runs. Without the runs, a record that this version reads or the
+    training tasks, or where models/ is not whole, nothing is. Of a real checkpoint models/ has what `bootstrap` recorded
+    of it, so none is read.
     """
     layout = Layout(root)
     # Git has records without their runs.
-    needed = (layout.provenance(arm), layout.run(arm, 0), layout.bootstrap)
-    if not all(path.exists() for path in needed):
+    needed = (layout.run(arm, 0), layout.bootstrap, layout.tasks(TRAIN))
+    if not all(path.exists() for path in needed) or not provenance.of_this_form(root, arm):
         return
     record = provenance.read(root, arm)
     places = {layout.tasks(TRAIN), *(root / "models" / role for role in _roles(config, arm))}
@@ -35,7 +36,9 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     if not found:
         return
     now = config.model_dump(by_alias=True, mode="json")
-    before, after = (provenance.flat({key: data[key] for key in MAKING}) for data in (record["config"], now))
+    before, after = (
+        provenance.flat({key: data[key] for key in MAKING if key in data}) for data in (record["config"], now)
+    )
     settings = provenance.changed(before, after)
     under = f" Settings that differ (theirs -> now): {first_few(settings)}." if settings else ""
     raise ConfigError(

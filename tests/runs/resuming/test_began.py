@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stage_cases import small
@@ -16,12 +19,29 @@ ARM = "full"
 pytestmark = pytest.mark.integration
 
 
+def changed_record(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    path = Layout(root).provenance(ARM)
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
 def test_what_the_runs_began_from_is_there(finished_project):
     check_began(small(), finished_project, ARM)
 
 
-@pytest.mark.parametrize("name", ["models/policy/model.safetensors", "data/tasks/train.jsonl"])
-@pytest.mark.parametrize("change", [lambda path: path.write_bytes(b"other"), Path.unlink])
+def other(path: Path) -> None:
+    path.write_bytes(b"other")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("models/policy/model.safetensors", other),
+        ("models/policy/model.safetensors", Path.unlink),
+        ("data/tasks/train.jsonl", other),
+    ],
+)
 def test_other_models_or_tasks_are_refused_with_what_differs(finished_project, name, change):
     change(finished_project / name)
     with pytest.raises(ConfigError, match=rf"began from other .*{name}.*`rlanything train --arm {ARM}`"):
@@ -40,6 +60,25 @@ def test_panels_and_runs_without_a_record_are_not_compared(finished_project):
     (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
     Layout(finished_project).provenance(ARM).unlink()
     check_began(small(), finished_project, ARM)
+
+
+def test_training_tasks_that_are_not_here_are_not_compared(finished_project):
+    """The evaluation reads panels alone, and they can be fetched alone."""
+    Layout(finished_project).tasks("train").unlink()
+    check_began(small(), finished_project, ARM)
+
+
+def test_a_record_of_another_version_is_not_compared(finished_project):
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    changed_record(finished_project, lambda record: record.update(schema=1))
+    check_began(small(), finished_project, ARM)
+
+
+def test_a_record_whose_configuration_lacks_a_section_still_names_what_differs(finished_project):
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    changed_record(finished_project, lambda record: record["config"].pop("bootstrap"))
+    with pytest.raises(ConfigError, match="began from other training tasks or base models"):
+        check_began(small(), finished_project, ARM)
 
 
 def test_models_that_are_not_whole_have_an_error_of_their_own(finished_project, capsys):
