@@ -20,8 +20,8 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
 
     Compared are the hashes in the record of the runs. Without the runs, a record that this version reads or the
-    training tasks, or where models/ is not whole, nothing is. Of a real checkpoint models/ has what `bootstrap` recorded
-    of it, so none is read.
+    training tasks, or where models/ is not whole, nothing is. Of a real checkpoint models/ has what `bootstrap`
+    recorded of it, so none is read.
     """
     layout = Layout(root)
     # Git has records without their runs.
