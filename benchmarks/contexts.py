@@ -30,7 +30,7 @@ from rlanything.core.types import (
 from rlanything.engines.chat import Chat
 from rlanything.engines.native import NativeEngine
 from rlanything.learn.packing import Row, policy_rows, reward_rows
-from rlanything.learn.supervised import fresh_model
+from rlanything.learn.supervised.fresh import fresh_model
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import NAMES, Prompts
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling

@@ -1,8 +1,8 @@
 """What products in bfloat16 cost the bootstrap on this processor: `python -m benchmarks.trainers.products`.
 
 Printed are steps of PyTorch's Muon on one matrix, in milliseconds: with PyTorch's own products, and as the bootstrap
-makes them (`rlanything/learn/wide_products.py`). Both are measured in turns. Where the processor has instructions for
-such products, both are the same.
+makes them (`rlanything/learn/supervised/wide_products.py`). Both are measured in turns. Where the processor has
+instructions for such products, both are the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import machine
-from rlanything.learn.wide_products import wide_products
+from rlanything.learn.supervised.wide_products import wide_products
 
 SHAPES = ((128, 128), (128, 512), (256, 1024))
 """Of matrices: the hidden size, and that of the feed-forward."""

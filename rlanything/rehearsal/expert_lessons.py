@@ -10,7 +10,7 @@ from rlanything.config import Config
 from rlanything.core.images import Image
 from rlanything.core.types import Direction, Observation, Status, Step, Task, Trajectory
 from rlanything.learn.packing import Row
-from rlanything.learn.supervised import Turn, conversation_rows
+from rlanything.learn.supervised.rows import Turn, conversation_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import next_prompt
 from rlanything.loop.prompts import Prompts

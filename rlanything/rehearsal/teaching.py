@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +22,8 @@ from rlanything.engines import checkpoint, placement
 from rlanything.files import atomic
 from rlanything.files.images import passing
 from rlanything.learn.packing import Row
-from rlanything.learn.supervised import fit
+from rlanything.learn.supervised.fit import fit
+from rlanything.learn.supervised.gradient import whole
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.prompts import Prompts
 from rlanything.rehearsal.architectures import WIDTH, Architecture
@@ -111,7 +113,7 @@ class StandIns:
                 settings,
                 derive_seed(self.config.seed, "rehearse", "fit", name),
                 lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
-                eyes=seen.eyes if seen else None,
+                partial(whole, eyes=seen.eyes if seen else None),
             )
 
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:

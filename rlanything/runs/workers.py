@@ -135,6 +135,15 @@ def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
         yield child
 
 
+@contextmanager
+def conversing(function: Callable[..., Any], *call: Any) -> Iterator[tuple[Child, Connection]]:
+    """As `beside`, with a connection between the block and the call, whose first argument is the other end."""
+    ours, theirs = await_starter().context.Pipe()
+    with ours, beside(function, theirs, *call) as child:
+        theirs.close()  # so that the connection ends with the process
+        yield child, ours
+
+
 def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count: int) -> list[Any]:
     """The results of `function` for all calls, in their order. At most `count` calls run at once.
 

@@ -28,7 +28,7 @@ from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.batches import make_batches
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import JointModule
-from rlanything.learn.supervised import fit
+from rlanything.learn.supervised.fit import fit
 from rlanything.loop.chat_model import ChatModel
 from rlanything.rehearsal.architectures import architecture
 from rlanything.stages.bootstrap.warmstart import reply_rows

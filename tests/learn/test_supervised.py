@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from stage_cases import small
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import Qwen2ForCausalLM
 
 from rlanything.config import Architecture, SupervisedConfig
 from rlanything.learn.packing import NO_BRANCH, Row
-from rlanything.learn.supervised import fit, fresh_model
-from rlanything.learn.wide_products import wide_products
+from rlanything.learn.supervised.fit import fit
+from rlanything.learn.supervised.fresh import fresh_model
+from rlanything.learn.supervised.gradient import halves, in_halves, whole
+from rlanything.learn.supervised.wide_products import wide_products
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
@@ -56,16 +60,37 @@ def test_a_policy_whose_layers_begin_at_nothing_learns_more_in_as_many_steps(tin
     tokenizer = train_tokenizer(
         [t for demo in demos[:500] for seen, done in demo for t in (seen.text, done)], 1024
     )
-    settings = SupervisedConfig(episodes=2560, steps=160, batch=16, context_weight=0.3)
+    taught = SupervisedConfig(episodes=2560, steps=160, batch=16, context_weight=0.3)
     for seed in range(3):
         losses = []
         for change in (lambda model: model, random_writers):
             model = change(fresh_model(SIZES, len(tokenizer), 1, 0, seed))
             chat_model = build.chat_model(config, model, tokenizer)
             rows = [demonstration_rows(chat_model, prompts, demo, 0.3) for demo in demos]
-            losses.append(fit(model, rows, settings, seed, lambda *_: None))
+            losses.append(fit(model, rows, taught, seed, lambda *_: None))
         print(f"seed {seed}: loss {losses[0]:.3f} from layers of zeros, {losses[1]:.3f} from random layers")
         assert losses[0] < losses[1]
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(2, 40), min_size=1, max_size=9))
+def test_two_halves_have_the_gradient_of_the_whole(lengths):
+    model, rows = fresh(0), []
+    for number, length in enumerate(lengths):
+        row = Row()
+        row.read([5 + number] * length, 0, None, NO_BRANCH, NO_BRANCH)
+        row.learn(length - 1, 7, (), 0.0, 0.0, 1.0 + number)
+        rows.append(row)
+    found = []
+    for gradient in (whole, in_halves):
+        loss = gradient(model, rows)
+        found.append((loss, torch.cat([p.grad.flatten() for p in model.parameters()])))
+    (loss, expected), (halved, summed) = found
+    assert halved == pytest.approx(loss, rel=1e-5)
+    assert torch.allclose(summed, expected, rtol=1e-3, atol=1e-5 * float(expected.abs().max()))
+    assert abs(sum(len(r.ids) for r in halves(rows)[0]) - sum(len(r.ids) for r in halves(rows)[1])) <= max(
+        lengths
+    )
 
 
 @pytest.fixture(params=["DEFAULT", "AVX2"])
@@ -110,12 +135,12 @@ def test_a_bootstrap_multiplies_nothing_in_bfloat16_on_such_a_processor(narrow):
     with Formats() as own:
         after_two_steps((8, 8))
     assert torch.bfloat16 in own.found
-    settings = SupervisedConfig(episodes=1, steps=1, batch=1, lr=1e-3)
+    once = SupervisedConfig(episodes=1, steps=1, batch=1, lr=1e-3)
     row = Row()
     row.read([1, 2, 3], 0, None, NO_BRANCH, NO_BRANCH)
     row.learn(1, 3, (), 0.0, 0.0, 1.0)
     with Formats() as ours:
-        fit(fresh(0), [[row]], settings, 0, lambda *_: None)
+        fit(fresh(0), [[row]], once, 0, lambda *_: None)
     assert ours.found == {torch.float32}
 
 

@@ -13,7 +13,7 @@ from stage_cases import ROOT
 from rlanything.cli import main
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
-from rlanything.learn.supervised import fit
+from rlanything.learn.supervised.fit import fit
 from rlanything.planning import compose
 from rlanything.planning.costs.sizes import DECLARED
 from rlanything.rehearsal import standins, teaching

@@ -19,7 +19,7 @@ from rlanything.engines import checkpoint
 from rlanything.engines.placement import Role
 from rlanything.engines.vllm import support
 from rlanything.files.images import ImageStore
-from rlanything.learn.supervised import fresh_model
+from rlanything.learn.supervised.fresh import fresh_model
 from rlanything.planning import compose
 from rlanything.repro.played.models import still
 from rlanything.rewards.requirements import teacher

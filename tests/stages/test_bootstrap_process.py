@@ -1,25 +1,34 @@
-"""Where the adapter is trained: beside the other two models, or after them where one process may be busy."""
+"""Which processes train the base models: two that share each gradient, or one."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from stage_cases import ROOT, small
 
 from envs.alfworld.family import AlfworldFamily
-from rlanything.core.errors import ConfigError
+from rlanything.config import Architecture, SupervisedConfig
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.learn.packing import NO_BRANCH, Row
+from rlanything.learn.supervised.fit import fit
+from rlanything.learn.supervised.fresh import fresh_model
+from rlanything.learn.supervised.gradient import in_halves
 from rlanything.stages import tasks
+from rlanything.stages.bootstrap import second as second_process
 from rlanything.stages.bootstrap import warmstart
+from rlanything.stages.bootstrap.second import second
 
 SHORT = ("bootstrap.policy.episodes=8", "bootstrap.reward.episodes=2", "bootstrap.adapter.episodes=2")
 
 
 @pytest.mark.parametrize(
     ("workers", "expected"),
-    [(1, ["policy", "reward", "adapter"]), (2, ["started", "policy", "checked", "reward", "awaited"])],
+    [(1, ["policy", "reward", "adapter"]), (2, ["policy", "started", "reward", "awaited"])],
 )
 def test_the_adapter_has_a_process_of_its_own_only_where_two_may_be_busy(
     workers, expected, tmp_path, monkeypatch
@@ -30,7 +39,7 @@ def test_the_adapter_has_a_process_of_its_own_only_where_two_may_be_busy(
     def beside(function, *call):
         assert function is warmstart.train_adapter
         order.append("started")
-        yield SimpleNamespace(check=lambda: order.append("checked"), result=lambda: order.append("awaited"))
+        yield SimpleNamespace(result=lambda: order.append("awaited"))
 
     monkeypatch.setattr(warmstart, "beside", beside)
     monkeypatch.setattr(warmstart, "train_adapter", lambda *call: order.append("adapter"))
@@ -38,6 +47,64 @@ def test_the_adapter_has_a_process_of_its_own_only_where_two_may_be_busy(
     monkeypatch.setattr(warmstart.build, "chat_model", lambda *_: nullcontext())
     start(tmp_path, f"train.workers={workers}")
     assert order == expected
+
+
+SIZES = Architecture(hidden=32, intermediate=48, layers=2, heads=2, kv_heads=1, vocab=430, positions=64)
+
+
+def row(length: int, token: int = 3) -> Row:
+    """A row in which every token but the first is learned."""
+    made = Row()
+    made.read([token] * length, 0, None, NO_BRANCH, NO_BRANCH)
+    for source in range(length - 1):
+        made.learn(source, token, (), 0.0, 0.0, 1.0)
+    return made
+
+
+def taught(workers: int) -> dict[str, torch.Tensor]:
+    """The weights of a model after a few steps, most of them on several rows and the last ones on one."""
+    model = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0)
+    examples = [[row(length, token) for token in (length, length + 9)] for length in (2, 7, 12)]
+    with second(SIZES, SIZES.vocab, workers) as begin:
+        for taken in (examples, [[row(9, 4)]]):
+            settings = SupervisedConfig(episodes=len(taken), steps=3, batch=2, lr=1e-2)
+            fit(model, taken, settings, 0, lambda *_: None, partial(in_halves, begin=begin))
+    return model.state_dict()
+
+
+def test_two_processes_teach_the_same_bytes_as_one():
+    alone, shared = taught(1), taught(2)
+    assert all(torch.equal(alone[name], shared[name]) for name in alone)
+    untaught = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0).state_dict()
+    assert not any(torch.equal(alone[name], untaught[name]) for name in alone)
+
+
+def test_what_the_second_process_raises_is_raised(capfd):
+    model = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0)
+    with (
+        second(SIZES, SIZES.vocab, 2) as begin,
+        pytest.raises(IndexError, match="out of range") as raised,
+    ):
+        in_halves(model, [row(9), row(5, SIZES.vocab)], begin)
+    assert "in a worker process" in raised.value.__notes__[0]
+
+
+def test_a_second_process_that_is_killed_ends_the_stage_with_what_to_do(monkeypatch):
+    model, batch, kept = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0), [row(9), row(5)], []
+    works = second_process.conversing
+
+    @contextmanager
+    def heard(*call):
+        with works(*call) as (child, pipe):
+            kept.append(child)
+            yield child, pipe
+
+    monkeypatch.setattr(second_process, "conversing", heard)
+    with second(SIZES, SIZES.vocab, 2) as begin:
+        in_halves(model, batch, begin)
+        kept[0].kill()
+        with pytest.raises(MachineError, match="a worker process was killed"):
+            in_halves(model, batch, begin)
 
 
 def start(root: Path, *overrides: str) -> None:

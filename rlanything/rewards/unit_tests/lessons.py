@@ -16,7 +16,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.core.unittests import UnitTestTeacher
 from rlanything.learn.packing import Row
-from rlanything.learn.supervised import Turn, conversation_rows
+from rlanything.learn.supervised.rows import Turn, conversation_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.protocols import Demonstration

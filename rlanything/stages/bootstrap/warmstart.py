@@ -1,8 +1,10 @@
 """Warm starts of the embedded models: supervised training on data of the environment's teacher.
 
 The policy learns from an expert's noisy demonstrations. The reward model learns from the data of its kind (`rewards`).
-The adapter learns from the teacher's rewrites: in a second process while the other two train, or after them where
-`train.workers` is 1.
+The adapter learns from the teacher's rewrites.
+
+Where `train.workers` allows it, a second process computes half of each gradient of the policy and of the reward model.
+The adapter is trained in it between the two, while the policy is rolled out. The models have the same bytes with one.
 
 A finished model is kept. A start after a kill only trains the missing models.
 """
@@ -11,7 +13,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -27,7 +30,10 @@ from rlanything.engines import checkpoint
 from rlanything.engines.untrusted_load import NO_CODE
 from rlanything.files import atomic
 from rlanything.learn.packing import Row
-from rlanything.learn.supervised import Turn, conversation_rows, fit, fresh_model
+from rlanything.learn.supervised.fit import fit
+from rlanything.learn.supervised.fresh import fresh_model
+from rlanything.learn.supervised.gradient import Gradient, in_halves
+from rlanything.learn.supervised.rows import Turn, conversation_rows
 from rlanything.loop.adapt import described, invalid_where_it_raises
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import next_prompt
@@ -37,7 +43,8 @@ from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.runs.progress.ticker import Ticker
-from rlanything.runs.workers import Child, beside
+from rlanything.runs.workers import beside
+from rlanything.stages.bootstrap.second import second
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 CORPUS_DEMOS = 1000
@@ -62,21 +69,24 @@ def train(config: Config, root: Path, work: Path) -> None:
     tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
     with atomic.whole(work / "tokenizer") as folder:
         tokenizer.save_pretrained(str(folder))
-    call = config.model_dump(by_alias=True), root, work
-    # Another process takes seconds to start, and a core that others may need.
-    alone = config.train.workers == 1
-    process: AbstractContextManager[Child | None] = nullcontext() if alone else beside(train_adapter, *call)
-    with process as adapter:
-        policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
-        if adapter is not None:
-            adapter.check()  # raises early if the adapter's training has failed
+    workers, call = config.train.workers, (config.model_dump(by_alias=True), root, work)
+    with ExitStack() as stack:
+        begin = stack.enter_context(second(_architecture(config), len(tokenizer), workers))
+        gradient = partial(in_halves, begin=begin)
+        policy = _kept(
+            work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos, gradient)
+        )
+        adapter = stack.enter_context(beside(train_adapter, *call)) if workers > 1 else None
         practice = tasks[-config.bootstrap.reward.episodes :]
-        with build.chat_model(config, policy, tokenizer) as chat_model:
-            _kept(
-                work / "reward",
-                tokenizer,
-                lambda: _reward(config, taught, chat_model, tokenizer, practice),
-            )
+        chat_model = stack.enter_context(build.chat_model(config, policy, tokenizer))
+
+        def reward() -> PreTrainedModel:
+            examples = [[row] for row in taught.rows(chat_model, practice)]
+            if adapter is not None:
+                adapter.result()  # so that no more than two processes are busy
+            return _reward(config, tokenizer, examples, gradient)
+
+        _kept(work / "reward", tokenizer, reward)
         if adapter is not None:
             adapter.result()
         else:
@@ -112,7 +122,7 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     model = _new(config, tokenizer, "adapter")
     with build.chat_model(config, model, tokenizer) as chat_model:
         examples = [reply_rows(chat_model, *pair, settings.context_weight) for pair in pairs]
-    _fit(model, examples, settings, config.seed, "adapter")
+    _fit(model, examples, settings, config.seed, "adapter", in_halves)
     return model
 
 
@@ -121,25 +131,24 @@ def _policy(
     tokenizer: PreTrainedTokenizerBase,
     prompts: Prompts,
     demos: Sequence[Demonstration],
+    gradient: Gradient,
 ) -> PreTrainedModel:
     settings = config.bootstrap.policy
     model = _new(config, tokenizer, "policy")
     with build.chat_model(config, model, tokenizer) as chat_model:
         examples = [demonstration_rows(chat_model, prompts, demo, settings.context_weight) for demo in demos]
-    _fit(model, examples, settings, config.seed, "policy")
+    _fit(model, examples, settings, config.seed, "policy", gradient)
     return model
 
 
 def _reward(
     config: Config,
-    taught: WarmStart,
-    policy: ChatModel,
     tokenizer: PreTrainedTokenizerBase,
-    tasks: Sequence[Task],
+    examples: Sequence[Sequence[Row]],
+    gradient: Gradient,
 ) -> PreTrainedModel:
     model = _new(config, tokenizer, "reward")
-    examples = [[row] for row in taught.rows(policy, tasks)]
-    _fit(model, examples, config.bootstrap.reward, config.seed, "reward")
+    _fit(model, examples, config.bootstrap.reward, config.seed, "reward", gradient)
     return model
 
 
@@ -253,6 +262,7 @@ def _fit(
     settings: SupervisedConfig,
     seed: int,
     name: str,
+    gradient: Gradient,
 ) -> None:
     ticker = Ticker(f"bootstrap: {name}", settings.steps)
     fit(
@@ -261,6 +271,7 @@ def _fit(
         settings,
         derive_seed(seed, "fit", name),
         lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
+        gradient,
     )
 
 
