@@ -93,9 +93,10 @@ def test_two_halves_have_the_gradient_of_the_whole(lengths):
     )
 
 
-@pytest.fixture(params=["DEFAULT", "AVX2"])
+@pytest.fixture(params=["DEFAULT", "AVX2", "AVX512"])
 def narrow(request, monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: request.param)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
 
 
 def after_two_steps(shape: tuple[int, int]) -> torch.Tensor:
@@ -167,6 +168,7 @@ def test_other_formats_and_operations_are_as_they_were(narrow):
 
 def test_a_processor_that_has_the_instructions_uses_them(monkeypatch):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
     expected = after_two_steps((16, 64))
     with wide_products():
         assert torch.equal(after_two_steps((16, 64)), expected)
