@@ -166,7 +166,18 @@ def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count:
 
 @cache
 def await_starter() -> Starter:
-    """On Linux the server, when it has imported everything; Ctrl-C ends the wait.
+    """What `begin_starter` gives, when it has imported everything; Ctrl-C ends the wait."""
+    starter = begin_starter()
+    if starter.context is not SPAWN:
+        first = starter.context.Process(target=int)
+        first.start()
+        first.join()
+    return starter
+
+
+@cache
+def begin_starter() -> Starter:
+    """On Linux the server, which then imports for seconds. Whoever needs it later may call this now.
 
     Elsewhere processes are started afresh: macOS has libraries that do not survive a fork. So they are where no socket
     can be made for the server, as in a TMPDIR whose name has more than about 80 characters."""
@@ -179,11 +190,7 @@ def await_starter() -> Starter:
             forkserver.ensure_running()
     except OSError:
         return Starter(SPAWN)
-    context = multiprocessing.get_context("forkserver")
-    first = context.Process(target=int)
-    first.start()
-    first.join()
-    return Starter(context, given)
+    return Starter(multiprocessing.get_context("forkserver"), given)
 
 
 @contextmanager

@@ -43,7 +43,7 @@ from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.runs.progress.ticker import Ticker
-from rlanything.runs.workers import beside
+from rlanything.runs.workers import begin_starter, beside
 from rlanything.stages.bootstrap.second import second
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
@@ -61,6 +61,9 @@ def train(config: Config, root: Path, work: Path) -> None:
 
     Raises `ConfigError` when the family has no teacher.
     """
+    workers, call = config.train.workers, (config.model_dump(by_alias=True), root, work)
+    if workers > 1:
+        begin_starter()  # which imports while the lessons are made
     family = build.family(config)
     prompts = build.prompts(config, root)
     taught = kind_of(config).warm_start(config, family, prompts)
@@ -69,7 +72,6 @@ def train(config: Config, root: Path, work: Path) -> None:
     tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
     with atomic.whole(work / "tokenizer") as folder:
         tokenizer.save_pretrained(str(folder))
-    workers, call = config.train.workers, (config.model_dump(by_alias=True), root, work)
     with ExitStack() as stack:
         begin = stack.enter_context(second(_architecture(config), len(tokenizer), workers))
         gradient = partial(in_halves, begin=begin)
