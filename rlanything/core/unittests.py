@@ -146,7 +146,10 @@ class UnitTestTeacher(Protocol):
     """What a family also offers for embedded models: data to train the base reward model that writes tests."""
 
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
-        """A reply with a test; with probability `noise` a wrong one."""
+        """A reply with a test; with probability `noise` a wrong one.
+
+        Raises `ValueError` for a task, such as a rewritten one, of which it knows no right test.
+        """
         ...
 
     def demonstrate_criticism(self, task: Task, seed: int) -> str:

@@ -1,17 +1,25 @@
 """What a reward model needs from a task family. Its methods are checked before anything is made, their answers when
-they come."""
+they come.
+
+Nothing stands in for a label or a demonstration. So where one of these methods fails, the command ends with an error
+that names the method and the task: the author of the environment must hear of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.printable import counted, shown
+from rlanything.core.printable import counted, one_line, shown
 from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.returned.answers import require, require_observation
 from rlanything.core.types import Task
-from rlanything.core.unittests import Examiner, TestingTeacher
+from rlanything.core.unittests import Examiner, TestingTeacher, UnitTestTeacher
+from rlanything.loop.episodes import HERE
+from rlanything.rewards.protocols import Demonstration
 
 
 def teacher(family: TaskFamily) -> Teacher:
@@ -38,17 +46,77 @@ def labeller(family: TaskFamily) -> Teacher:
 
 
 def labelled(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[tuple[bool, str]]:
-    """(label, reason) of each action. Raises `ConfigError` where the family gives something else than one of each."""
-    reasons = oracle.explain(task.copy(), actions)
-    _require_each(oracle, "explain", reasons, str, actions)
-    return list(zip(step_labels(oracle, task, actions), reasons, strict=True))
+    """(label, reason) of each action. Raises `ConfigError` where the family fails or gives not one of each."""
+    found = reasons(oracle, task, actions)
+    return list(zip(step_labels(oracle, task, actions), found, strict=True))
+
+
+def reasons(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[str]:
+    """The reason for each label. Raises `ConfigError` where the family fails or gives not one text for each."""
+    with named_where_it_fails(oracle, "explain", task):
+        found = oracle.explain(task.copy(), actions)
+        _require_each(oracle, "explain", found, str, actions)
+        "".join(found).encode()  # no tokenizer has an id for half a surrogate pair
+    return found
 
 
 def step_labels(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[bool]:
-    """The label of each action. Raises `ConfigError` where the family gives something else than one bool for each."""
-    labels = oracle.label_steps(task.copy(), actions)
-    _require_each(oracle, "label_steps", labels, bool, actions)
-    return [bool(label) for label in labels]
+    """The label of each action. Raises `ConfigError` where the family fails or gives not one bool for each."""
+    with named_where_it_fails(oracle, "label_steps", task):
+        found = oracle.label_steps(task.copy(), actions)
+        _require_each(oracle, "label_steps", found, bool, actions)
+    return [bool(label) for label in found]
+
+
+def demonstration(expert: Teacher, task: Task, seed: int, noise: float) -> Demonstration:
+    """The steps of `demonstrate`, one at least. Raises `ConfigError` where the family fails or gives something else."""
+    what = "demonstrate(task, seed, noise)"
+    with named_where_it_fails(expert, "demonstrate", task):
+        found = [
+            (require_observation(seen, what), _text(action, f"{what}: an action"))
+            for seen, action in expert.demonstrate(task.copy(), seed, noise)
+        ]
+        if not found:
+            raise ValueError(f"{what} has no step")
+    return found
+
+
+def demonstrated_test(examples: UnitTestTeacher, task: Task, seed: int, noise: float) -> str:
+    """The reply of `demonstrate_test`. Raises `ConfigError` where the family fails or gives something else."""
+    with named_where_it_fails(examples, "demonstrate_test", task):
+        return _text(
+            examples.demonstrate_test(task.copy(), seed, noise), "demonstrate_test(task, seed, noise)"
+        )
+
+
+def demonstrated_criticism(examples: UnitTestTeacher, task: Task, seed: int) -> str:
+    """The text of `demonstrate_criticism`. Raises `ConfigError` where the family fails or gives something else."""
+    with named_where_it_fails(examples, "demonstrate_criticism", task):
+        return _text(examples.demonstrate_criticism(task.copy(), seed), "demonstrate_criticism(task, seed)")
+
+
+@contextmanager
+def named_where_it_fails(family: object, method: str, task: Task) -> Iterator[None]:
+    """Raise `ConfigError` that names a method of the family and the task, for what the method raises.
+
+    `HERE` is raised as it is.
+    """
+    try:
+        yield
+    except HERE:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"env: {type(family).__name__}.{method} failed for task {task.task_id[:12]} ({shown(task.instruction)}): "
+            f"{one_line(f'{type(error).__name__}: {error}')}. `--traceback` shows where"
+        ) from error
+
+
+def _text(value: str, what: str) -> str:
+    """A text that a tokenizer reads. Raises `TypeError`, and `UnicodeEncodeError` for half a surrogate pair."""
+    require(value, str, what)
+    value.encode()
+    return value
 
 
 def _require_each(oracle: Teacher, method: str, found: object, kind: type, actions: Sequence[str]) -> None:

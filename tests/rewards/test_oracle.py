@@ -61,6 +61,30 @@ def test_an_oracle_that_answers_something_else_than_one_label_and_reason_a_step_
             label(family, [TASK], [episode("win", "lose")])
 
 
+@pytest.mark.parametrize("method", ["label_steps", "explain"])
+@pytest.mark.parametrize("error", [KeyError("room"), SystemExit(3)])
+def test_an_oracle_that_fails_is_named_with_the_task(method, error):
+    def fails(task: Task, actions: list[str]) -> list[str]:
+        raise error
+
+    family = Labels()
+    setattr(family, method, fails)
+    kind, tasks = type(error).__name__, {TASK.task_id: TASK}
+    said = rf"env: Labels\.{method} failed for task {TASK.task_id[:12]} \('win'\): {kind}: {error}\. `--traceback`"
+    with pytest.raises(ConfigError, match=said):
+        OracleVotes(family, oracle(1.0), 3).judge([episode("win", "lose")], 0, 0, tasks=tasks)
+    if method == "label_steps":
+        with pytest.raises(ConfigError, match=said):
+            label(family, [TASK], [episode("win", "lose")])
+
+
+def test_a_reason_that_no_tokenizer_reads_is_named():
+    family = Labels()
+    family.explain = lambda task, actions: ["\ud83d" for _ in actions]
+    with pytest.raises(ConfigError, match=r"env: Labels\.explain failed .*surrogates not allowed"):
+        OracleVotes(family, oracle(1.0), 3).judge([episode("win")], 0, 0, tasks={TASK.task_id: TASK})
+
+
 def episode(*actions: str, rollout: int = 0, first: str = "first", status: Status = Status.OK) -> Trajectory:
     steps = tuple(Step((1,), (2,), (-0.1,), ((),), a, True, f"{a} was done") for a in actions)
     return Trajectory(TASK.task_id, 0, rollout, 0, first, steps, 1, status)
@@ -155,6 +179,20 @@ class Writer:
 
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
         return f"{seed} {noise}"
+
+
+@pytest.mark.parametrize("error", [ValueError("unknown"), KeyError("chain")])
+def test_a_task_that_the_writer_does_not_know_has_no_tests_and_another_error_is_named(error, monkeypatch):
+    def fails(writer: Writer, task: Task, seed: int, noise: float) -> str:
+        raise error
+
+    monkeypatch.setattr(Writer, "demonstrate_test", fails)
+    tests = OracleTests(Writer(), oracle(1.0), 3)
+    if isinstance(error, ValueError):
+        assert tests._write(TASK, Errors(oracle(1.0), 0), 0) == []
+        return
+    with pytest.raises(ConfigError, match=r"env: Writer\.demonstrate_test failed for .*: KeyError: 'chain'"):
+        tests._write(TASK, Errors(oracle(1.0), 0), 0)
 
 
 @pytest.mark.parametrize("systematic", [0.0, 1.0])

@@ -70,6 +70,25 @@ def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
     assert taught.critic(task, 1) == family.demonstrate_criticism(task, 1)
 
 
+@pytest.mark.parametrize("method", ["demonstrate", "demonstrate_test", "demonstrate_criticism"])
+@pytest.mark.parametrize("fails", [ValueError("no solution"), None])
+def test_what_the_teacher_of_tests_fails_at_is_named_with_its_task(method, fails, monkeypatch):
+    config, family = small_coding(), CodingFamily()
+    taught = kind_of(config).warm_start(config, family, build.prompts(config, ROOT))
+    (task,) = family.make("train", 1, 0)
+    demo = family.demonstrate(task, 0, 0.0)
+
+    def answer(*_):
+        if fails is not None:
+            raise fails
+
+    monkeypatch.setattr(CodingFamily, method, answer)
+    why = "TypeError: " if fails is None else "ValueError: no solution"
+    said = rf"env: CodingFamily\.{method} failed for task {task.task_id[:12]} .*: {why}"
+    with pytest.raises(ConfigError, match=said):
+        taught.critic(task, 0) if method == "demonstrate_criticism" else taught.corpus([task], [demo])
+
+
 def test_a_family_that_shows_no_tests_cannot_teach_a_writer():
     config = small_coding()
     with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily demonstrates no tests"):

@@ -14,6 +14,7 @@ from stage_cases import ROOT, small
 from envs.alfworld.family import AlfworldFamily
 from rlanything.config import Architecture, SupervisedConfig
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.types import Observation
 from rlanything.learn.packing import NO_BRANCH, Row
 from rlanything.learn.supervised.fit import fit
 from rlanything.learn.supervised.fresh import fresh_model
@@ -142,6 +143,46 @@ def test_a_task_that_the_environment_fails_to_rewrite_is_left_out_and_counted(
     assert "bootstrap: tokenizer: AlfworldFamily failed in 1 of " in said
     assert f"The first: task {failed[0].task_id[:12]} ({failed[0].instruction!r}), " in said
     assert f"the environment raised in `{method}`: {type(error).__name__}: {error}. They are left out" in said
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (KeyError("room"), "KeyError: 'room'"),
+        (SystemExit(3), "SystemExit: 3"),
+        (None, r"TypeError: 'NoneType' object is not iterable"),
+        ([], r"ValueError: demonstrate\(task, seed, noise\) has no step"),
+        ([(Observation("a room"), 7)], r"TypeError: .*: an action is 7, of type int; str is wanted"),
+        ([(Observation("a room \ud83d"), "look")], r"UnicodeEncodeError: .*surrogates not allowed"),
+    ],
+)
+def test_a_demonstration_that_fails_ends_the_stage_with_its_task(
+    fails, said, untrained, tmp_path, monkeypatch
+):
+    works, asked = AlfworldFamily.demonstrate, []
+
+    def third_fails(family, task, *more):
+        asked.append(task)
+        if len(asked) < 3:
+            return works(family, task, *more)
+        if isinstance(fails, BaseException):
+            raise fails
+        return fails
+
+    monkeypatch.setattr(AlfworldFamily, "demonstrate", third_fails)
+    with pytest.raises(ConfigError, match=rf"env: AlfworldFamily\.demonstrate failed for .*{said}") as raised:
+        start(tmp_path, "train.workers=1")
+    assert f"task {asked[-1].task_id[:12]} ({asked[-1].instruction!r})" in str(raised.value)
+    assert len(asked) == 3
+
+
+def test_an_environment_that_says_that_nothing_can_run_here_is_heard(untrained, tmp_path, monkeypatch):
+    def missing(*_):
+        raise MachineError("no emulator is installed")
+
+    monkeypatch.setattr(AlfworldFamily, "demonstrate", missing)
+    with pytest.raises(MachineError, match=r"^no emulator is installed$"):
+        start(tmp_path, "train.workers=1")
 
 
 def test_where_every_rewrite_fails_the_error_says_why(untrained, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 from rlanything.rewards.protocols import Demonstration
-from rlanything.rewards.requirements import labelled, teacher
+from rlanything.rewards.requirements import demonstration, labelled, reasons, teacher
 from rlanything.rewards.step_votes.critic import summarise
 from rlanything.rewards.step_votes.judge import Judge
 
@@ -38,7 +38,7 @@ class VoteLessons:
 
     def critic(self, task: Task, seed: int) -> str:
         """The oracle's most frequent reasons for the bad steps of a noisy demonstration."""
-        explored = [action for _, action in self.teacher.demonstrate(task.copy(), seed, 0.5)][:EXPLORED]
+        explored = [action for _, action in demonstration(self.teacher, task, seed, 0.5)][:EXPLORED]
         found = labelled(self.teacher, task, explored)
         return summarise([("", reason) for good, reason in found if not good])
 
@@ -46,8 +46,8 @@ class VoteLessons:
         """Reasons with verdicts, and questions."""
         texts = []
         for task, demo in zip(tasks, demos, strict=False):
-            reasons = self.teacher.explain(task.copy(), [action for _, action in demo])
-            texts += [f"{reason} {verdict}" for reason in reasons for verdict in ("good", "bad")]
+            found = reasons(self.teacher, task, [action for _, action in demo])
+            texts += [f"{reason} {verdict}" for reason in found for verdict in ("good", "bad")]
         return texts + [
             self.prompts.judge_question(obs.text, a, obs.text, a)["content"]
             for demo in demos

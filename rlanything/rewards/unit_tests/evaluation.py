@@ -24,7 +24,7 @@ from rlanything.loop.episodes import opening
 from rlanything.loop.share import host_of, shared
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
-from rlanything.rewards.requirements import teacher
+from rlanything.rewards.requirements import demonstration, teacher
 from rlanything.rewards.unit_tests.writer import Attempts, UnitTestWriter
 
 
@@ -138,7 +138,7 @@ class UnitTestEvaluation:
         """The answer that is known to be right, as a list; empty where there is none."""
         if not self.writer.family.proven(task):
             return []
-        return [teacher(self.family).demonstrate(task.copy(), 0, 0.0)[-1][1]]
+        return [demonstration(teacher(self.family), task, 0, 0.0)[-1][1]]
 
     def _counts(self, panel: PanelLines, run_seed: int) -> dict[str, CodingCounts]:
         return measure_tests(self.writer, parsed(panel, PanelProblem.from_json), run_seed)

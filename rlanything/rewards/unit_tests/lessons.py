@@ -20,7 +20,12 @@ from rlanything.learn.supervised.rows import Turn, conversation_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.protocols import Demonstration
-from rlanything.rewards.requirements import teacher
+from rlanything.rewards.requirements import (
+    demonstrated_criticism,
+    demonstrated_test,
+    demonstration,
+    teacher,
+)
 
 
 class UnitTestLessons:
@@ -39,7 +44,7 @@ class UnitTestLessons:
 
     def critic(self, task: Task, seed: int) -> str:
         """Tests, each with the share of invented programs that pass it."""
-        return self.examples.demonstrate_criticism(task.copy(), seed)
+        return demonstrated_criticism(self.examples, task, seed)
 
     def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:
         """Questions and answers about the tasks that were demonstrated."""
@@ -56,6 +61,6 @@ class UnitTestLessons:
     def _lesson(self, task: Task) -> tuple[list[Message], str]:
         """The question for a test of the task, as the loop asks it, and an answer."""
         seed = derive_seed(self.config.seed, "demonstrate-test", task.task_id)
-        opening, _ = self.teacher.demonstrate(task.copy(), seed, 0.0)[0]
-        reply = self.examples.demonstrate_test(task.copy(), seed, self.config.bootstrap.reward.noise)
+        opening, _ = demonstration(self.teacher, task, seed, 0.0)[0]
+        reply = demonstrated_test(self.examples, task, seed, self.config.bootstrap.reward.noise)
         return self.prompts.test_question(opening.text), reply

@@ -40,7 +40,7 @@ from rlanything.loop.contexts import next_prompt
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
-from rlanything.rewards.requirements import teacher
+from rlanything.rewards.requirements import demonstration, teacher
 from rlanything.runs import build, families
 from rlanything.runs.progress.ticker import Ticker
 from rlanything.runs.workers import begin_starter, beside
@@ -174,7 +174,7 @@ def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> l
     noise = config.bootstrap.policy.noise
     limit = config.rollout.max_steps
     return [
-        expert.demonstrate(task.copy(), derive_seed(config.seed, "demonstrate", task.task_id), noise)[:limit]
+        demonstration(expert, task, derive_seed(config.seed, "demonstrate", task.task_id), noise)[:limit]
         for task in tasks
     ]
 
