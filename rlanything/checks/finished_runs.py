@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,6 +14,7 @@ from rlanything.config.section import Positive
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
 from rlanything.files.records import write_json
+from rlanything.runs.resuming.began import check_began
 from rlanything.runs.workers import run_all
 
 
@@ -52,7 +53,8 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
     """A kind of check.
 
     name: of its command, and of its files. folder: where its measurements lie, from the project. done: words for the
-    parts that are measured, `runs are measured`. load: reads a declaration. parts: everything that it measures.
+    parts that are measured, `runs are measured`. load: reads a declaration. arms: those whose runs hold the models that
+    it measures. parts: everything that it measures.
     measure: called with the configuration and the declaration as plain values and a part, in a process of its own, so
     that models and sandboxes go with it. read: what the measurements say. to_json, to_markdown: that, as it is
     published. add: writes what is published besides.
@@ -62,6 +64,7 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
     folder: Path
     done: str
     load: Callable[[Path], Declared]
+    arms: Callable[[Config, Declared], Iterable[str]]
     parts: Callable[[Config, Path, Declared], list[Measured]]
     measure: Callable[[dict[str, Any], Path, dict[str, Any], Measured], None]
     read: Callable[[Config, Declared, list[Measured]], Found]
@@ -76,6 +79,8 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
         check_declaration(file, root, workers)
         declared = self.load(file)
         declared.check(config)
+        for arm in self.arms(config, declared):
+            check_began(config, root, arm)
         return declared, self.parts(config, root, declared)
 
     def run(self, file: Path, root: Path, config: Config, workers: int) -> Found:
@@ -88,7 +93,8 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
             workers: parts at once; changes no result.
 
         Raises:
-            ConfigError: before any work, for a declaration that cannot be run and where a run is missing.
+            ConfigError: before any work, for a declaration that cannot be run, and where a run is missing or began from
+                other tasks or base models than there are now.
         """
         declared, parts = self.declared(file, root, config, workers)
         check, place = f"{self.name} {file.stem}", root / self.folder

@@ -21,6 +21,7 @@ from rlanything.files.hashes import tree_hash
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, LoraCheckpoint
 from rlanything.runs.progress.ticker import Ticker
+from rlanything.runs.resuming.began import check_began
 from rlanything.stages import BEFORE_TRAINING, EXAM, TRAIN, of_arm
 from rlanything.stages.evaluate import policy_of
 
@@ -48,12 +49,13 @@ def answer_exam(
 
     release: the release of the exam whose questions are asked; None: all questions that were not removed.
     model: the name under which the answers are stored. data: the folder of the answers.
-    Raises `ConfigError` for a negative seed and for an arm that is unknown or not trained. Raises `UserError` for files
-    of the exam that cannot be used.
+    Raises `ConfigError` for a negative seed, for an arm that is unknown or not trained, and for one whose runs began
+    from other tasks or base models than there are now. Raises `UserError` for files of the exam that cannot be used.
     """
     if seed < 0:
         raise ConfigError(f"--seed {seed}: must be at least 0")
     checkpoint = policy_of(config, Layout(root), arm, seed)
+    check_began(config, root, arm)  # LoRA's weights would be put beside another base, and be nobody's policy
     asked = exam.questions(questions, release)
     answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
     apart = (*BEFORE_TRAINING, of_arm(TRAIN, arm))

@@ -57,11 +57,11 @@ def _evaluate(config: Config, root: Path, arm: str) -> None:
     from rlanything.runs import families, launch, provenance
     from rlanything.runs.imports import code_files, targets
     from rlanything.runs.layout import Layout
-    from rlanything.runs.resuming.began import check_began
+    from rlanything.runs.resuming.began import check_began, measured_of
     from rlanything.stages import evaluate, measured
 
     if arm not in CONTROLS and not stages.by_dvc():  # DVC trains again by itself
-        for name in dict.fromkeys((config.judge_of(arm) or arm, arm)):
+        for name in measured_of(config, arm):
             check_began(config, root, name)
     if not launch.first_process():
         evaluate.evaluate_arm(config, root, arm)

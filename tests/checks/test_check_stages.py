@@ -11,11 +11,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from stage_cases import ROOT
+from stage_cases import ROOT, small, small_coding
 
 from rlanything.checks import running, stages
+from rlanything.checks.adaptation import command as adaptation
+from rlanything.checks.corruption import command as corruption
 from rlanything.checks.declaration import published
 from rlanything.checks.ladder.declare import load_ladder
+from rlanything.checks.selection import command as selection
+from rlanything.checks.selection.declare import Selection
 from rlanything.checks.workspace import Task, Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose, pipeline
@@ -64,6 +68,28 @@ FOLDER = ROOT / "experiments" / "check"
 
 def test_the_keys_of_a_file_say_which_check_it_declares():
     assert {path.stem: stages.kind(path) for path in FOLDER.glob("*.yaml")} == DECLARED
+
+
+@pytest.mark.parametrize(
+    ("check", "config"),
+    [
+        (adaptation.CHECK, small()),
+        (corruption.CHECK, small()),
+        (selection.CHECK, small_coding()),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_what_began_elsewhere_is_asked_of_the_runs_that_the_stage_depends_on(check, config):
+    declared = check.load(FOLDER / f"{check.name}.yaml")
+    runs = stages.KINDS[check.name].arms(declared, config)
+    assert runs
+    assert tuple(check.arms(config, declared)) == tuple(runs)
+
+
+def test_a_pair_has_the_reward_model_of_the_arm_that_trained_it():
+    config = small_coding("+arm@arms.policy_learned=policy_learned")
+    found = selection.CHECK.arms(config, Selection(arms=("policy_learned",)))
+    assert set(found) == {"policy_learned", "policy_reward"}
 
 
 def test_a_file_that_is_missing_or_declares_no_check_is_refused_with_what_there_is(tmp_path):

@@ -20,6 +20,10 @@ from envs.coding.problem import Case, Comparison, Problem
 from envs.coding.sandbox import SandboxError, open_sandbox
 from rlanything.cli import main
 from rlanything.loop.chat_model import ChatModel
+from rlanything.runs import provenance
+from rlanything.runs.fingerprint import made_from
+from rlanything.runs.layout import Layout
+from rlanything.stages import tasks
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 pytestmark = pytest.mark.integration
@@ -207,6 +211,23 @@ def test_what_cannot_be_answered_is_refused_before_any_work(project, data, capsy
     assert command("answer", project, data, **options) == 2
     assert message in capsys.readouterr().err
     assert not data.exists()
+
+
+def test_a_policy_that_began_from_another_base_is_refused_and_the_base_is_not(
+    project, data, tmp_path, capsys
+):
+    root, config = tmp_path / "project", small_coding()
+    shutil.copytree(project, root, symlinks=True)
+    tasks.make_tasks(config, root)
+    Layout(root).bootstrap.write_text("{}")
+    provenance.write(config, root, "full", made_from(config, root, "full"), root)
+    write_model(root / "models/policy", 2)
+    assert command("answer", root, data, arm="full", release="2024-06-24") == 2
+    said = capsys.readouterr().err
+    assert "runs/full: these runs began from other training tasks or base models" in said
+    assert not data.exists()
+    command("answer", root, data, arm="base", release="2024-06-24")
+    assert len(answers(data)) == 3
 
 
 def test_an_environment_without_questions_is_refused(project, data, tmp_path, capsys):

@@ -16,6 +16,11 @@ MAKING = ("seed", "env", "tasks", "model", "bootstrap")
 """The sections of the configuration on which tasks and base models depend."""
 
 
+def measured_of(config: Config, arm: str) -> tuple[str, ...]:
+    """The arms whose runs hold the policy and the reward model that `arm` is measured with, each once."""
+    return tuple(dict.fromkeys((config.judge_of(arm) or arm, arm)))
+
+
 def check_began(config: Config, root: Path, arm: str) -> None:
     """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
 
@@ -43,8 +48,8 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     under = f" Settings that differ (theirs -> now): {first_few(settings)}." if settings else ""
     raise ConfigError(
         f"{layout.run(arm, 0).parent}: these runs began from other training tasks or base models than there are now "
-        f"({first_few(found)}), so their evaluation could not be compared with others.{under} Make the earlier ones "
-        f"again to measure these runs, or train the arm again and then measure it: `rlanything train --arm {arm}`"
+        f"({first_few(found)}), so what is measured of them could not be compared with others.{under} Make the earlier "
+        f"ones again to measure these runs, or train the arm again and then measure it: `rlanything train --arm {arm}`"
     )
 
 

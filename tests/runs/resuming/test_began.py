@@ -93,3 +93,15 @@ def test_the_command_refuses_before_any_work(finished_project, capsys):
     assert main(["--root", str(finished_project), "evaluate", "--arm", ARM]) == 2
     assert "these runs began from other training tasks or base models" in capsys.readouterr().err
     assert not Layout(finished_project).evaluation(ARM).is_file()
+
+
+@pytest.mark.parametrize("check", ["corruption", "adaptation"])
+def test_a_check_of_finished_runs_refuses_before_any_work(check, finished_project, capsys):
+    """It measures them beside the base models."""
+    file = finished_project / "tiny.yaml"
+    file.write_text("arms: [full]" if check == "corruption" else "against: null")
+    words = ["--root", str(finished_project), "check", check, str(file), "--dry-run"]
+    assert main(words) == 0
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    assert main(words) == 2
+    assert "these runs began from other training tasks or base models" in capsys.readouterr().err
