@@ -208,10 +208,7 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
         "configuration": changed(flat(run_config(recorded, arm)), flat(run_config(config, arm))),
         "code": changed(record["code"], now.code),
         "inputs": changed(record["inputs"], now.inputs),
-        "results": changed(
-            {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
-            {seed: _hash(Layout(root).run(arm, int(seed))) for seed in record["seeds"]},
-        ),
+        "results": other_runs(record, root),
     }
     if not record["starts"]:
         return found | {part: [] for part in ELSEWHERE}
@@ -221,6 +218,14 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
         "machine": changed(flat(_chosen(last["machine"])), flat(_chosen(machine()))),
         "packages": changed(last["packages"], packages()),
     }
+
+
+def other_runs(record: Mapping[str, Any], root: Path) -> list[str]:
+    """A sentence for each seed whose run here is not that of the record. Every file of these runs is read."""
+    return changed(
+        {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
+        {seed: _hash(Layout(root).run(str(record["arm"]), int(seed))) for seed in record["seeds"]},
+    )
 
 
 def _chosen(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import say
 from rlanything.core.splits import TRAIN
 from rlanything.files.hashes import file_hashes
 from rlanything.runs import provenance
@@ -27,6 +28,9 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     Compared are the hashes in the record of the runs. Without the runs, a record that this version reads or the
     training tasks, or where models/ is not whole, nothing is. Of a real checkpoint models/ has what `bootstrap`
     recorded of it, so none is read.
+
+    A record of other runs refuses nothing, and that is said. A training that is killed after it has placed its runs
+    leaves one, until it is started again. The runs are read for that, but only where they would be refused.
     """
     layout = Layout(root)
     # Git has records without their runs.
@@ -39,6 +43,13 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     here = (path for path in (root / name for name in then) if path.is_file())
     found = provenance.changed(then, file_hashes(root, here))
     if not found:
+        return
+    if provenance.other_runs(record, root):
+        say(
+            f"{layout.provenance(arm)}: of other runs than those in {layout.run(arm, 0).parent}, as after a training "
+            "that was stopped at its end. What these began from is not known, so it is not compared with what is here; "
+            f"`rlanything train --arm {arm}` writes their record, or trains again where something has changed"
+        )
         return
     now = config.model_dump(by_alias=True, mode="json")
     before, after = (

@@ -12,6 +12,7 @@ from stage_cases import small
 
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
+from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.runs.resuming.began import check_began
 
@@ -105,3 +106,17 @@ def test_a_check_of_finished_runs_refuses_before_any_work(check, finished_projec
     (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
     assert main(words) == 2
     assert "these runs began from other training tasks or base models" in capsys.readouterr().err
+
+
+def test_a_record_of_other_runs_refuses_nothing_and_that_is_said(finished_project, capsys):
+    """As git brings one, or a training that was killed before it wrote its own leaves one."""
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    changed_record(finished_project, lambda record: record["seeds"]["0"].update(sha256="0" * 64))
+    check_began(small(), finished_project, ARM)
+    said = capsys.readouterr().err
+    assert f"{Layout(finished_project).provenance(ARM)}: of other runs than those in" in said
+
+
+def test_the_runs_are_read_only_where_they_would_be_refused(finished_project, monkeypatch):
+    monkeypatch.setattr(provenance, "other_runs", lambda *_: pytest.fail("read"))
+    check_began(small(), finished_project, ARM)

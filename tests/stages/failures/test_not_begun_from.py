@@ -4,6 +4,7 @@ The comparison itself: tests/runs/resuming/test_began.py."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import golden_cases as golden
@@ -11,22 +12,28 @@ import pytest
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import hashes
+from rlanything.runs import provenance
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, train
 from rlanything.stages.missing import run_command
 
 
+def ended(config, root, origin, arm, seeds, weights: str = "first") -> None:
+    """As a training ends."""
+    for seed in seeds:
+        finished = RunFolder(Layout(root).live(origin.key, arm, seed)).finished
+        (finished / "checkpoints" / "reward").mkdir(parents=True)
+        (finished / "checkpoints" / "reward" / "model.safetensors").write_text(f"{weights} {seed}")
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Path:
     """A project with runs of two arms. To measure takes no time, and to train took none."""
-
-    def ended(config, root, origin, arm, seeds) -> None:
-        for seed in seeds:
-            finished = RunFolder(Layout(root).live(origin.key, arm, seed)).finished
-            (finished / "checkpoints" / "reward").mkdir(parents=True)
-            (finished / "checkpoints" / "reward" / "model.safetensors").write_text(str(seed))
-
     monkeypatch.delenv("DVC_STAGE", raising=False)
     monkeypatch.setattr(evaluate, "_measure", lambda config, root, arm: {"seeds": {"0": {}}})
     monkeypatch.setattr(train, "_train", ended)
@@ -50,6 +57,33 @@ def test_an_arm_is_refused_too_where_its_judge_began_from_other_models(project):
     change(project, "models/reward/config.json")
     with pytest.raises(ConfigError, match="runs/policy_reward: these runs began"):
         measure(project, "step_only")
+
+
+def test_a_kill_before_the_new_record_is_written_leaves_runs_that_can_be_measured(
+    project, monkeypatch, capsys
+):
+    """The record is then that of the runs before them. The same training writes theirs."""
+    record = Layout(project).provenance("outcome")
+    before = record.read_bytes()
+    change(project, "models/policy/config.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "_train", partial(ended, weights="second"))
+        patch.setattr(provenance, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train.train_arm(golden.configuration(), project, "outcome")
+    assert record.read_bytes() == before
+    capsys.readouterr()
+    measure(project, "outcome")
+    assert f"{record}: of other runs than those in {project / 'runs/outcome'}" in capsys.readouterr().err
+    trained: list[int] = []
+    monkeypatch.setattr(train, "_train", lambda config, root, origin, arm, seeds: trained.extend(seeds))
+    train.train_arm(golden.configuration(), project, "outcome")
+    measure(project, "outcome")
+    assert "of other runs" not in capsys.readouterr().err
+    assert trained == []
+    change(project, "models/policy/config.json")
+    with pytest.raises(ConfigError, match="runs/outcome: these runs began"):
+        measure(project, "outcome")
 
 
 @pytest.mark.parametrize(
