@@ -78,21 +78,19 @@ def train(config: Config, root: Path, work: Path) -> None:
         policy = _kept(
             work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos, gradient)
         )
-        adapter = stack.enter_context(beside(train_adapter, *call)) if workers > 1 else None
+        finish_adapter: Callable[[], object] = partial(train_adapter, *call)
+        if workers > 1:
+            finish_adapter = stack.enter_context(beside(train_adapter, *call)).result
         practice = tasks[-config.bootstrap.reward.episodes :]
         chat_model = stack.enter_context(build.chat_model(config, policy, tokenizer))
 
         def reward() -> PreTrainedModel:
-            examples = [[row] for row in taught.rows(chat_model, practice)]
-            if adapter is not None:
-                adapter.result()  # so that no more than two processes are busy
-            return _reward(config, tokenizer, examples, gradient)
+            rows = taught.rows(chat_model, practice)
+            finish_adapter()  # so that no more than two processes are busy
+            return _reward(config, tokenizer, rows, gradient)
 
         _kept(work / "reward", tokenizer, reward)
-        if adapter is not None:
-            adapter.result()
-        else:
-            train_adapter(*call)
+        finish_adapter()  # if the reward model was there already
 
 
 def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
@@ -146,11 +144,11 @@ def _policy(
 def _reward(
     config: Config,
     tokenizer: PreTrainedTokenizerBase,
-    examples: Sequence[Sequence[Row]],
+    rows: Sequence[Row],
     gradient: Gradient,
 ) -> PreTrainedModel:
     model = _new(config, tokenizer, "reward")
-    _fit(model, examples, config.bootstrap.reward, config.seed, "reward", gradient)
+    _fit(model, [[row] for row in rows], config.bootstrap.reward, config.seed, "reward", gradient)
     return model
 
 
