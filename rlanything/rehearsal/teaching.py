@@ -113,7 +113,7 @@ class StandIns:
                 settings,
                 derive_seed(self.config.seed, "rehearse", "fit", name),
                 lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
-                partial(whole, eyes=seen.eyes if seen else None),
+                gradient=partial(whole, eyes=seen.eyes if seen else None),
             )
 
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:

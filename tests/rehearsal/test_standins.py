@@ -137,7 +137,9 @@ def test_lessons_of_experts_show_pictures_and_teach_both_verdicts(project, begun
     monkeypatch.chdir(project)
     config = parse(compose.compose(["scale=rehearsal", *GUI], ROOT))
     taught = []
-    monkeypatch.setattr(teaching, "fit", lambda model, rows, *rest, eyes: taught.append((rows, eyes)))
+    monkeypatch.setattr(
+        teaching, "fit", lambda model, rows, *rest, gradient: taught.append((rows, gradient.keywords["eyes"]))
+    )
     standins.make(config, project, 1, {})
     (policy, policy_eyes), (reward, reward_eyes), (adapter, no_eyes), (judge, _) = taught
     assert no_eyes is None
