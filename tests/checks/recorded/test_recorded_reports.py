@@ -40,9 +40,30 @@ SENTENCES = {
         "({policy_reward_over_outcome.out_of_domain:+.1f} points, p {policy_reward_over_outcome.out_of_domain_p:.2f})",
     ),
     ("report/epyc", "README.md"): (
-        "There votes add {policy_over_outcome.in_domain:.1f} points to outcomes in-domain [+7.4, +18.8] and the whole "
-        "loop {full_over_outcome.in_domain:.1f} [",
-        "is not clear there: {outcome_over_base_cooled.in_domain:+.1f} [",
+        "to {policy_over_outcome.in_domain:.1f} points to outcomes in-domain, and the whole loop",
+        "to {full_over_outcome.in_domain:.1f}, each clearly.",
+        "have {outcome_over_base_cooled.in_domain:.1f}, ",
+    ),
+    ("report/xeon-avx512-earlier", "README.md"): (
+        "there votes add {policy_over_outcome.in_domain:.1f} to",
+        "the whole loop {full_over_outcome.in_domain:.1f} to",
+        ", {outcome_over_base_cooled.in_domain:.1f} and ",
+    ),
+    ("report/xeon-avx512", "README.md"): ("and {outcome_over_base_cooled.in_domain:.1f} points in-domain.",),
+    ("report/xeon-avx512-earlier", "docs/default_experiment.md"): (
+        "[+0.3, +8.5], p {outcome_over_base_cooled.in_domain_p:.2f} |",
+        "[+5.0, +13.4], p {policy_over_outcome.in_domain_p:.3f} |",
+        "[-8.3, +5.6], p {policy_reward_over_policy.in_domain_p:.2f} |",
+        "[-8.5, +10.1], p {full_over_policy_reward.in_domain_p:.2f} |",
+        "[+1.1, +16.1], p {full_over_outcome.in_domain_p:.2f} |",
+    ),
+    ("report/xeon-avx512", "docs/default_experiment.md"): (
+        "[-5.7, +5.7], p {outcome_over_base_cooled.in_domain_p:.2f} |",
+        "[+6.6, +17.8], p {policy_over_outcome.in_domain_p:.3f} |",
+        "[-4.0, +10.7], p {policy_reward_over_policy.in_domain_p:.2f} |",
+        "[-11.1, +7.9], p {full_over_policy_reward.in_domain_p:.2f} |",
+        "[+5.4, +22.6], p {full_over_outcome.in_domain_p:.2f} |",
+        "are in the second (p {full_over_outcome.out_of_domain_p:.3f} each)",
     ),
     ("report/epyc", "docs/default_experiment.md"): (
         "[-1.4, +9.9], p {outcome_over_base_cooled.in_domain_p:.2f} |",
@@ -107,15 +128,23 @@ def test_what_is_called_clear_is_clear():
         assert web[f"{arm}_over_outcome"].in_domain_p > 0.05
     assert default["outcome_over_base_cooled"].in_domain_p < 0.05
     assert default["outcome_over_base_cooled"].out_of_domain_p > 0.05
-    epyc = report("report/epyc")
-    assert epyc["outcome_over_base_cooled"].in_domain_p > 0.05
-    for arm in ("policy", "policy_reward", "full"):
-        assert epyc[f"{arm}_over_outcome"].in_domain_p < 0.05 < epyc[f"{arm}_over_outcome"].out_of_domain_p
     for later, before in (("policy_reward", "policy"), ("full", "policy_reward")):
-        assert epyc[f"{later}_over_{before}"].in_domain_p > 0.05
         assert default[f"{later}_over_{before}"].in_domain_p > 0.05
         assert default[f"{later}_over_{before}"].out_of_domain_p > 0.05
     assert max(abs(default[f"{arm}_over_base"].rm_process_plain) for arm in ("policy_reward", "full")) < 1
+
+
+def test_what_is_called_clear_on_other_processors_is_clear():
+    cooled = {"epyc": False, "xeon-avx512-earlier": True, "xeon-avx512": False}
+    beyond = {"xeon-avx512": ("policy_reward", "full")}
+    for name, clear in cooled.items():
+        found = report(f"report/{name}")
+        assert (found["outcome_over_base_cooled"].in_domain_p < 0.05) == clear
+        for arm in ("policy", "policy_reward", "full"):
+            assert found[f"{arm}_over_outcome"].in_domain_p < 0.05
+            assert (found[f"{arm}_over_outcome"].out_of_domain_p < 0.05) == (arm in beyond.get(name, ()))
+        for later, before in (("policy_reward", "policy"), ("full", "policy_reward")):
+            assert found[f"{later}_over_{before}"].in_domain_p > 0.05
 
 
 def corrupted(key: str) -> Iterator[dict[str, float]]:
