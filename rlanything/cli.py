@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything import __version__
-from rlanything.core.errors import RLAnythingError, in_workspace
+from rlanything.core.errors import EnvironmentFailure, RLAnythingError, in_workspace
 from rlanything.core.printable import tell
 from rlanything.parser import Parser, Subparsers
 from rlanything.planning.commands import add_plan, params_file
@@ -110,7 +110,7 @@ def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     except RLAnythingError as error:
         if args.traceback:
             raise
-        tell(in_workspace(places.beside(str(error), args.root), args.within))
+        tell(in_workspace(places.beside(str(error), args.root), args.within) + _where(error))
         return 2
     return code
 
@@ -269,6 +269,13 @@ def _rehearse(args: argparse.Namespace) -> int:
     unfinished.end(args.root)
     print(f"{params}: written; the rehearsal is `dvc repro`")
     return 0
+
+
+def _where(error: RLAnythingError) -> str:
+    """How to find the code of an environment that raised what an error tells of; '' for an error that says it all."""
+    # What another process raised comes without its cause, but with the traceback as a note.
+    within = error.__cause__ is not None or hasattr(error, "__notes__")
+    return ". --traceback shows where" if within and isinstance(error, EnvironmentFailure) else ""
 
 
 def _explain(error: OSError, again: str) -> str:

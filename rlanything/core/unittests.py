@@ -148,7 +148,8 @@ class UnitTestTeacher(Protocol):
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
         """A reply with a test; with probability `noise` a wrong one.
 
-        Raises `ValueError` for a task, such as a rewritten one, of which it knows no right test.
+        Raises `ValueError` for a task, such as a rewritten one, of which it knows no right test. `UnicodeError`,
+        `JSONDecodeError` and `UserError` are failures, though they are of that kind.
         """
         ...
 

@@ -21,7 +21,7 @@ from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
-from rlanything.rewards.requirements import teacher
+from rlanything.rewards.requirements import demonstration, teacher
 from rlanything.runs import build
 from rlanything.stages.bootstrap.warmstart import demonstration_rows
 
@@ -82,7 +82,7 @@ class TeacherLessons:
         self.tasks = tasks
         steps = config.rollout.max_steps
         self.demos: Sequence[Demonstration] = [
-            teacher(family).demonstrate(task.copy(), derive_seed(config.seed, "rehearse", task.task_id), 0.0)[
+            demonstration(teacher(family), task, derive_seed(config.seed, "rehearse", task.task_id), 0.0)[
                 :steps
             ]
             for task in tasks

@@ -7,12 +7,13 @@ that names the method and the task: the author of the environment must hear of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from json import JSONDecodeError
 
 import numpy as np
 
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, EnvironmentFailure, UserError
 from rlanything.core.printable import counted, one_line, shown
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.returned.answers import require, require_observation
@@ -20,6 +21,10 @@ from rlanything.core.types import Task
 from rlanything.core.unittests import Examiner, TestingTeacher, UnitTestTeacher
 from rlanything.loop.episodes import HERE
 from rlanything.rewards.protocols import Demonstration
+
+WRITTEN = "demonstrate_test(task, seed, noise)"
+BROKEN = (UnicodeError, JSONDecodeError)
+"""Kinds of `ValueError` which say that a text is broken, and not that a task is unknown."""
 
 
 def teacher(family: TaskFamily) -> Teacher:
@@ -46,14 +51,14 @@ def labeller(family: TaskFamily) -> Teacher:
 
 
 def labelled(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[tuple[bool, str]]:
-    """(label, reason) of each action. Raises `ConfigError` where the family fails or gives not one of each."""
+    """(label, reason) of each action. Raises `EnvironmentFailure` where the family fails or gives not one of each."""
     found = reasons(oracle, task, actions)
     return list(zip(step_labels(oracle, task, actions), found, strict=True))
 
 
 def reasons(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[str]:
-    """The reason for each label. Raises `ConfigError` where the family fails or gives not one text for each."""
-    with named_where_it_fails(oracle, "explain", task):
+    """The reason for each label. Raises `EnvironmentFailure` where the family fails or gives not one text for each."""
+    with _named_where_it_fails(oracle, "explain", task):
         found = oracle.explain(task.copy(), actions)
         _require_each(oracle, "explain", found, str, actions)
         "".join(found).encode()  # no tokenizer has an id for half a surrogate pair
@@ -61,17 +66,20 @@ def reasons(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[str]:
 
 
 def step_labels(oracle: Teacher, task: Task, actions: Sequence[str]) -> list[bool]:
-    """The label of each action. Raises `ConfigError` where the family fails or gives not one bool for each."""
-    with named_where_it_fails(oracle, "label_steps", task):
+    """The label of each action. Raises `EnvironmentFailure` where the family fails or gives not one bool for each."""
+    with _named_where_it_fails(oracle, "label_steps", task):
         found = oracle.label_steps(task.copy(), actions)
         _require_each(oracle, "label_steps", found, bool, actions)
     return [bool(label) for label in found]
 
 
 def demonstration(expert: Teacher, task: Task, seed: int, noise: float) -> Demonstration:
-    """The steps of `demonstrate`, one at least. Raises `ConfigError` where the family fails or gives something else."""
+    """The steps of `demonstrate`, one at least.
+
+    Raises `EnvironmentFailure` where the family fails or gives something else.
+    """
     what = "demonstrate(task, seed, noise)"
-    with named_where_it_fails(expert, "demonstrate", task):
+    with _named_where_it_fails(expert, "demonstrate", task):
         found = [
             (require_observation(seen, what), _text(action, f"{what}: an action"))
             for seen, action in expert.demonstrate(task.copy(), seed, noise)
@@ -82,33 +90,50 @@ def demonstration(expert: Teacher, task: Task, seed: int, noise: float) -> Demon
 
 
 def demonstrated_test(examples: UnitTestTeacher, task: Task, seed: int, noise: float) -> str:
-    """The reply of `demonstrate_test`. Raises `ConfigError` where the family fails or gives something else."""
-    with named_where_it_fails(examples, "demonstrate_test", task):
-        return _text(
-            examples.demonstrate_test(task.copy(), seed, noise), "demonstrate_test(task, seed, noise)"
-        )
+    """The reply of `demonstrate_test`. Raises `EnvironmentFailure` where the family fails or gives something else."""
+    with _named_where_it_fails(examples, "demonstrate_test", task):
+        return _text(examples.demonstrate_test(task.copy(), seed, noise), WRITTEN)
+
+
+def known_tests(examples: UnitTestTeacher, task: Task, drawn: Iterable[tuple[int, float]]) -> list[str]:
+    """A reply of `demonstrate_test` for each (seed, noise); none for a task of which it knows no test.
+
+    It says so with a `ValueError`. Raises `EnvironmentFailure` where the family fails otherwise, or gives something
+    else: also for `BROKEN`.
+    """
+    with _named_where_it_fails(examples, "demonstrate_test", task):
+        try:
+            found = [examples.demonstrate_test(task.copy(), seed, noise) for seed, noise in drawn]
+        except (*BROKEN, UserError):
+            raise
+        except ValueError:
+            return []
+        return [_text(reply, WRITTEN) for reply in found]
 
 
 def demonstrated_criticism(examples: UnitTestTeacher, task: Task, seed: int) -> str:
-    """The text of `demonstrate_criticism`. Raises `ConfigError` where the family fails or gives something else."""
-    with named_where_it_fails(examples, "demonstrate_criticism", task):
+    """The text of `demonstrate_criticism`.
+
+    Raises `EnvironmentFailure` where the family fails or gives something else.
+    """
+    with _named_where_it_fails(examples, "demonstrate_criticism", task):
         return _text(examples.demonstrate_criticism(task.copy(), seed), "demonstrate_criticism(task, seed)")
 
 
 @contextmanager
-def named_where_it_fails(family: object, method: str, task: Task) -> Iterator[None]:
-    """Raise `ConfigError` that names a method of the family and the task, for what the method raises.
+def _named_where_it_fails(family: object, method: str, task: Task) -> Iterator[None]:
+    """Raise `EnvironmentFailure` that names a method of the family and the task, for what the method raises.
 
-    `HERE` is raised as it is.
+    An `EnvironmentFailure` of the family and `HERE` are raised as they are: the class says where the cause lies.
     """
     try:
         yield
-    except HERE:
+    except (*HERE, EnvironmentFailure):
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(
+        raise EnvironmentFailure(
             f"env: {type(family).__name__}.{method} failed for task {task.task_id[:12]} ({shown(task.instruction)}): "
-            f"{one_line(f'{type(error).__name__}: {error}')}. `--traceback` shows where"
+            f"{one_line(f'{type(error).__name__}: {error}')}"
         ) from error
 
 
@@ -120,11 +145,11 @@ def _text(value: str, what: str) -> str:
 
 
 def _require_each(oracle: Teacher, method: str, found: object, kind: type, actions: Sequence[str]) -> None:
-    """Raise `ConfigError` unless a method gave a list with a value of a kind for each action."""
+    """Raise `EnvironmentFailure` unless a method gave a list with a value of a kind for each action."""
     kinds = (kind, np.bool_) if kind is bool else (kind,)
     right = isinstance(found, list | tuple) and [isinstance(value, kinds) for value in found]
     if right != [True] * len(actions):
-        raise ConfigError(
+        raise EnvironmentFailure(
             f"env: {type(oracle).__name__}.{method} gave {shown(found)} for {counted(len(actions), 'action')}; "
             f"it must give a list with one {kind.__name__} for each"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from json import JSONDecodeError
 from math import sqrt
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything.config import JudgeSource
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import EnvironmentFailure, UserError
 from rlanything.core.printable import shown
 from rlanything.core.types import Status, Step, Task, Trajectory
 from rlanything.rewards.oracle import Errors
@@ -54,10 +55,10 @@ def test_an_oracle_that_answers_something_else_than_one_label_and_reason_a_step_
     setattr(family, method, lambda task, actions: answer)
     said = re.escape(f"env: Labels.{method} gave {shown(answer)} for 2 actions; it must give {wanted}")
     tasks = {TASK.task_id: TASK}
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(EnvironmentFailure, match=said):
         OracleVotes(family, oracle(1.0), 3).judge([episode("win", "lose")], 0, 0, tasks=tasks)
     if method == "label_steps":
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(EnvironmentFailure, match=said):
             label(family, [TASK], [episode("win", "lose")])
 
 
@@ -70,18 +71,18 @@ def test_an_oracle_that_fails_is_named_with_the_task(method, error):
     family = Labels()
     setattr(family, method, fails)
     kind, tasks = type(error).__name__, {TASK.task_id: TASK}
-    said = rf"env: Labels\.{method} failed for task {TASK.task_id[:12]} \('win'\): {kind}: {error}\. `--traceback`"
-    with pytest.raises(ConfigError, match=said):
+    said = rf"env: Labels\.{method} failed for task {TASK.task_id[:12]} \('win'\): {kind}: {error}$"
+    with pytest.raises(EnvironmentFailure, match=said):
         OracleVotes(family, oracle(1.0), 3).judge([episode("win", "lose")], 0, 0, tasks=tasks)
     if method == "label_steps":
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(EnvironmentFailure, match=said):
             label(family, [TASK], [episode("win", "lose")])
 
 
 def test_a_reason_that_no_tokenizer_reads_is_named():
     family = Labels()
     family.explain = lambda task, actions: ["\ud83d" for _ in actions]
-    with pytest.raises(ConfigError, match=r"env: Labels\.explain failed .*surrogates not allowed"):
+    with pytest.raises(EnvironmentFailure, match=r"env: Labels\.explain failed .*surrogates not allowed"):
         OracleVotes(family, oracle(1.0), 3).judge([episode("win")], 0, 0, tasks={TASK.task_id: TASK})
 
 
@@ -181,18 +182,49 @@ class Writer:
         return f"{seed} {noise}"
 
 
-@pytest.mark.parametrize("error", [ValueError("unknown"), KeyError("chain")])
-def test_a_task_that_the_writer_does_not_know_has_no_tests_and_another_error_is_named(error, monkeypatch):
-    def fails(writer: Writer, task: Task, seed: int, noise: float) -> str:
-        raise error
+class UnknownProblem(ValueError):
+    """As an environment may name it."""
 
-    monkeypatch.setattr(Writer, "demonstrate_test", fails)
-    tests = OracleTests(Writer(), oracle(1.0), 3)
-    if isinstance(error, ValueError):
-        assert tests._write(TASK, Errors(oracle(1.0), 0), 0) == []
-        return
-    with pytest.raises(ConfigError, match=r"env: Writer\.demonstrate_test failed for .*: KeyError: 'chain'"):
-        tests._write(TASK, Errors(oracle(1.0), 0), 0)
+
+def written_where(monkeypatch, outcome: object) -> list[str]:
+    """What the oracle writes where `demonstrate_test` raises or returns this."""
+
+    def answer(*_: object) -> object:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(Writer, "demonstrate_test", answer)
+    return OracleTests(Writer(), oracle(1.0), 3)._write(TASK, Errors(oracle(1.0), 0), 0)
+
+
+@pytest.mark.parametrize("error", [ValueError("unknown"), UnknownProblem("unknown")])
+def test_a_task_that_the_writer_does_not_know_has_no_tests(error, monkeypatch):
+    assert written_where(monkeypatch, error) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (KeyError("chain"), "KeyError: 'chain'"),
+        (JSONDecodeError("no value", "", 0), "JSONDecodeError: no value"),
+        (
+            UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+            "UnicodeDecodeError: .*invalid start byte",
+        ),
+        (None, r"TypeError: demonstrate_test\(task, seed, noise\) is None, of type NoneType; str is wanted"),
+        ("\ud83d", "UnicodeEncodeError: .*surrogates not allowed"),
+    ],
+)
+def test_a_writer_that_fails_or_writes_no_text_is_named(outcome, said, monkeypatch):
+    with pytest.raises(EnvironmentFailure, match=rf"env: Writer\.demonstrate_test failed for .*: {said}"):
+        written_where(monkeypatch, outcome)
+
+
+@pytest.mark.parametrize("kind", [UserError, type("SandboxError", (EnvironmentFailure,), {})])
+def test_a_writer_that_says_whose_fault_it_is_is_heard(kind, monkeypatch):
+    with pytest.raises(kind, match=r"^no sandbox$"):
+        written_where(monkeypatch, kind("no sandbox"))
 
 
 @pytest.mark.parametrize("systematic", [0.0, 1.0])

@@ -7,7 +7,7 @@ from scripted import chat_model
 from stage_cases import ROOT, small
 
 from envs.alfworld.family import AlfworldFamily
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, EnvironmentFailure
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import build
 
@@ -54,5 +54,5 @@ def test_what_the_teacher_fails_at_is_named_with_its_task(method, texts, monkeyp
     }
     said = rf"env: AlfworldFamily\.{method} failed for task {task.task_id[:12]} \(.*\): KeyError: 'room'"
     for text in texts:
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(EnvironmentFailure, match=said):
             asked[text]()

@@ -10,7 +10,7 @@ from stage_cases import ROOT, small, small_coding
 from envs.alfworld.family import AlfworldFamily
 from envs.coding.family import CodingFamily
 from rlanything.core.coding_signals import gt_programs
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, EnvironmentFailure
 from rlanything.files.records import read_lines
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.step_votes.lessons import VoteLessons
@@ -85,7 +85,7 @@ def test_what_the_teacher_of_tests_fails_at_is_named_with_its_task(method, fails
     monkeypatch.setattr(CodingFamily, method, answer)
     why = "TypeError: " if fails is None else "ValueError: no solution"
     said = rf"env: CodingFamily\.{method} failed for task {task.task_id[:12]} .*: {why}"
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(EnvironmentFailure, match=said):
         taught.critic(task, 0) if method == "demonstrate_criticism" else taught.corpus([task], [demo])
 
 

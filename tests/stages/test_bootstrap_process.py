@@ -13,7 +13,7 @@ from stage_cases import ROOT, small
 
 from envs.alfworld.family import AlfworldFamily
 from rlanything.config import Architecture, SupervisedConfig
-from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.errors import ConfigError, EnvironmentFailure, MachineError
 from rlanything.core.types import Observation
 from rlanything.learn.packing import NO_BRANCH, Row
 from rlanything.learn.supervised.fit import fit
@@ -170,18 +170,21 @@ def test_a_demonstration_that_fails_ends_the_stage_with_its_task(
         return fails
 
     monkeypatch.setattr(AlfworldFamily, "demonstrate", third_fails)
-    with pytest.raises(ConfigError, match=rf"env: AlfworldFamily\.demonstrate failed for .*{said}") as raised:
+    with pytest.raises(
+        EnvironmentFailure, match=rf"env: AlfworldFamily\.demonstrate failed for .*{said}"
+    ) as raised:
         start(tmp_path, "train.workers=1")
     assert f"task {asked[-1].task_id[:12]} ({asked[-1].instruction!r})" in str(raised.value)
     assert len(asked) == 3
 
 
-def test_an_environment_that_says_that_nothing_can_run_here_is_heard(untrained, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [MachineError, type("EmulatorCrash", (EnvironmentFailure,), {})])
+def test_an_environment_that_says_where_the_cause_lies_is_heard(kind, untrained, tmp_path, monkeypatch):
     def missing(*_):
-        raise MachineError("no emulator is installed")
+        raise kind("no emulator is installed")
 
     monkeypatch.setattr(AlfworldFamily, "demonstrate", missing)
-    with pytest.raises(MachineError, match=r"^no emulator is installed$"):
+    with pytest.raises(kind, match=r"^no emulator is installed$"):
         start(tmp_path, "train.workers=1")
 
 

@@ -11,7 +11,7 @@ from rlanything.core.types import Task
 from rlanything.core.unittests import Tables, TestingTeacher, UnitTest
 from rlanything.loop.share import host_of, shared
 from rlanything.rewards.oracle import Errors
-from rlanything.rewards.requirements import named_where_it_fails
+from rlanything.rewards.requirements import known_tests
 from rlanything.rewards.unit_tests.writer import Attempts, Examined, tests_agree
 
 
@@ -60,14 +60,7 @@ class OracleTests:
         seeds = [
             derive_seed(errors.run_seed, "oracle-test", iteration, task.task_id, j) for j in range(self.m)
         ]
-        with named_where_it_fails(self.family, "demonstrate_test", task):
-            try:
-                return [
-                    self.family.demonstrate_test(task.copy(), seed, float(is_wrong))
-                    for seed, is_wrong in zip(seeds, wrong, strict=True)
-                ]
-            except ValueError:
-                return []
+        return known_tests(self.family, task, zip(seeds, map(float, wrong), strict=True))
 
     def _examine(self, work: Sequence[Attempts], written: Sequence[Sequence[str]]) -> list[Examined]:
         asked = [(a.task, a.answers, replies) for a, replies in zip(work, written, strict=True)]
