@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -27,6 +28,13 @@ class OfRuns(Section):
     def used(self, config: Config) -> range:
         """The training seeds that are measured."""
         return range(self.seeds or config.train.seeds)
+
+    @abstractmethod
+    def measured(self, config: Config) -> tuple[str, ...]:
+        """The arms whose runs hold the models that are measured, each once.
+
+        Raises `ConfigError` for an arm that cannot be measured so.
+        """
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for a configuration whose runs cannot be measured so; here: with fewer seeds."""
@@ -53,8 +61,7 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
     """A kind of check.
 
     name: of its command, and of its files. folder: where its measurements lie, from the project. done: words for the
-    parts that are measured, `runs are measured`. load: reads a declaration. arms: those whose runs hold the models that
-    it measures. parts: everything that it measures.
+    parts that are measured, `runs are measured`. load: reads a declaration. parts: everything that it measures.
     measure: called with the configuration and the declaration as plain values and a part, in a process of its own, so
     that models and sandboxes go with it. read: what the measurements say. to_json, to_markdown: that, as it is
     published. add: writes what is published besides.
@@ -64,7 +71,6 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
     folder: Path
     done: str
     load: Callable[[Path], Declared]
-    arms: Callable[[Config, Declared], Iterable[str]]
     parts: Callable[[Config, Path, Declared], list[Measured]]
     measure: Callable[[dict[str, Any], Path, dict[str, Any], Measured], None]
     read: Callable[[Config, Declared, list[Measured]], Found]
@@ -79,7 +85,7 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
         check_declaration(file, root, workers)
         declared = self.load(file)
         declared.check(config)
-        for arm in self.arms(config, declared):
+        for arm in declared.measured(config):
             check_began(config, root, arm)
         return declared, self.parts(config, root, declared)
 
@@ -94,7 +100,7 @@ class FinishedRuns(Generic[Declared, Measured, Found]):
 
         Raises:
             ConfigError: before any work, for a declaration that cannot be run, and where a run is missing or began from
-                other tasks or base models than there are now.
+                other training tasks or base models than there are now.
         """
         declared, parts = self.declared(file, root, config, workers)
         check, place = f"{self.name} {file.stem}", root / self.folder

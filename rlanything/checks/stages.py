@@ -17,6 +17,7 @@ from typing import Any
 from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
 from rlanything.checks.corruption.declare import Corruption, load_corruption
 from rlanything.checks.declaration import PLACE
+from rlanything.checks.finished_runs import OfRuns
 from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.pooling.declare import Pooling, load_pooling
 from rlanything.checks.pooling.experiments import folders
@@ -24,7 +25,7 @@ from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.study import registration
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.training import Training
-from rlanything.config import Config, Section
+from rlanything.config import Section
 from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.core.printable import safe_lines
 from rlanything.files.project import PARAMS
@@ -37,26 +38,20 @@ from rlanything.sweep.dependencies import of_command, options
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of check: what its file declares, the module that runs it, and whose finished runs it reads."""
+    """A kind of check: what its file declares, and the module that runs it."""
 
     declares: type[Section]
     load: Callable[[Path], Any]
     command: str
-    arms: Callable[[Any, Config], tuple[str, ...]] | None = None
-    """None: it trains arms of its own, or reads published results alone."""
 
 
 KINDS: Mapping[str, Kind] = {
     "ladder": Kind(Ladder, load_ladder, "rlanything.checks.ladder.command"),
     "study": Kind(Study, load_study, "rlanything.checks.study.command"),
     "pool": Kind(Pooling, load_pooling, "rlanything.checks.pooling.command"),
-    "selection": Kind(Selection, load_selection, "rlanything.checks.selection.command", Selection.trained),
-    "corruption": Kind(
-        Corruption, load_corruption, "rlanything.checks.corruption.command", lambda x, y: x.asked(y)[1:]
-    ),
-    "adaptation": Kind(
-        Adaptation, load_adaptation, "rlanything.checks.adaptation.command", lambda x, _: x.arms
-    ),
+    "selection": Kind(Selection, load_selection, "rlanything.checks.selection.command"),
+    "corruption": Kind(Corruption, load_corruption, "rlanything.checks.corruption.command"),
+    "adaptation": Kind(Adaptation, load_adaptation, "rlanything.checks.adaptation.command"),
 }
 
 
@@ -91,7 +86,7 @@ def dependencies(file: Path, root: Path, pinned: bool = False) -> list[str]:
     declared = found.load(file)
     if isinstance(declared, Pooling):
         return _pooled(file, declared, found, root)
-    if found.arms is None:
+    if not isinstance(declared, OfRuns):
         assert isinstance(declared, Training)
         overrides = declared.hydra_overrides(workers=1)
         if pinned:
@@ -100,7 +95,7 @@ def dependencies(file: Path, root: Path, pinned: bool = False) -> list[str]:
         return of_command(found.command, compose.compose(overrides, root))
     config = check.read(root / PARAMS, root)
     declared.check(config)
-    runs = [Layout(Path()).run(arm, 0).parent.as_posix() for arm in found.arms(declared, config)]
+    runs = [Layout(Path()).run(arm, 0).parent.as_posix() for arm in declared.measured(config)]
     return [PARAMS, *runs, *of_command(found.command, config.model_dump(by_alias=True))]
 
 

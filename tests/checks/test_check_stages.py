@@ -11,16 +11,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from stage_cases import ROOT, small, small_coding
+from stage_cases import ROOT
 
-from rlanything.checks import running, stages
+from rlanything.checks import finished_runs, running, stages
 from rlanything.checks.adaptation import command as adaptation
 from rlanything.checks.corruption import command as corruption
 from rlanything.checks.declaration import published
 from rlanything.checks.ladder.declare import load_ladder
 from rlanything.checks.selection import command as selection
-from rlanything.checks.selection.declare import Selection
+from rlanything.checks.selection.declare import load_selection
 from rlanything.checks.workspace import Task, Workspace
+from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose, pipeline
 
@@ -64,6 +65,7 @@ DECLARED = {
     "pool": "pool",
 }
 FOLDER = ROOT / "experiments" / "check"
+LEARNED = "+arm@arms.policy_learned=policy_learned"
 
 
 def test_the_keys_of_a_file_say_which_check_it_declares():
@@ -71,25 +73,45 @@ def test_the_keys_of_a_file_say_which_check_it_declares():
 
 
 @pytest.mark.parametrize(
-    ("check", "config"),
+    ("check", "overrides", "runs"),
     [
-        (adaptation.CHECK, small()),
-        (corruption.CHECK, small()),
-        (selection.CHECK, small_coding()),
+        (adaptation.CHECK, (), {"full", "policy_reward"}),
+        (corruption.CHECK, (), {"full", "policy_reward"}),
+        (
+            selection.CHECK,
+            ("env=coding", LEARNED),
+            {"full", "policy_reward", "policy", "policy_learned", "outcome"},
+        ),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_what_began_elsewhere_is_asked_of_the_runs_that_the_stage_depends_on(check, config):
-    declared = check.load(FOLDER / f"{check.name}.yaml")
-    runs = stages.KINDS[check.name].arms(declared, config)
-    assert runs
-    assert tuple(check.arms(config, declared)) == tuple(runs)
+def test_what_began_elsewhere_is_asked_of_the_runs_that_the_stage_depends_on(
+    check, overrides, runs, tmp_path, monkeypatch
+):
+    file, config = settled(tmp_path, check.name, *overrides)
+    asked = []
+    monkeypatch.setattr(finished_runs, "check_began", lambda _config, _root, arm: asked.append(arm))
+    with pytest.raises(ConfigError):  # nothing was trained
+        check.declared(file, tmp_path, config, 1)
+    found = [path for path in stages.dependencies(file, tmp_path) if path.startswith("runs/")]
+    assert found == [f"runs/{arm}" for arm in asked]
+    assert set(asked) == runs
 
 
-def test_a_pair_has_the_reward_model_of_the_arm_that_trained_it():
-    config = small_coding("+arm@arms.policy_learned=policy_learned")
-    found = selection.CHECK.arms(config, Selection(arms=("policy_learned",)))
-    assert set(found) == {"policy_learned", "policy_reward"}
+def test_a_pair_whose_reward_model_another_arm_trained_depends_on_the_runs_of_both(tmp_path):
+    file, config = settled(tmp_path, "selection", "env=coding", LEARNED)
+    file.write_text("arms: [policy_learned]\nprograms: 4\n")
+    assert load_selection(file).measured(config) == ("policy_reward", "policy_learned")
+    assert {"runs/policy_learned", "runs/policy_reward"} <= set(stages.dependencies(file, tmp_path))
+
+
+def settled(root: Path, name: str, *overrides: str) -> tuple[Path, Config]:
+    """A declaration of the repository in a project that is set to this, and its configuration."""
+    (root / "experiments").symlink_to(ROOT / "experiments")
+    compose.write(root / "params.yaml", ["scale=smoke", *overrides], root)
+    file = root / f"{name}.yaml"
+    shutil.copyfile(FOLDER / file.name, file)
+    return file, load(root / "params.yaml")
 
 
 def test_a_file_that_is_missing_or_declares_no_check_is_refused_with_what_there_is(tmp_path):

@@ -41,7 +41,6 @@ CHECK = FinishedRuns(
     folder=FOLDER,
     done="runs are measured",
     load=load_adaptation,
-    arms=lambda _config, declared: declared.arms,
     parts=runs,
     measure=measure,
     read=lambda config, declared, finished: results.read(declared, config.adaptation.rule, finished),

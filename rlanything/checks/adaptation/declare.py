@@ -71,6 +71,10 @@ class Adaptation(OfRuns):
         """The arms whose final policies are needed."""
         return (self.arm,) if self.against is None else (self.arm, self.against)
 
+    def measured(self, config: Config) -> tuple[str, ...]:
+        """See `OfRuns`."""
+        return self.arms
+
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for arms or seeds that the configuration does not have, or that cannot be compared."""
         for name in self.arms:

@@ -40,7 +40,6 @@ CHECK = FinishedRuns(
     folder=FOLDER,
     done="reward models were asked",
     load=load_corruption,
-    arms=lambda config, declared: declared.asked(config)[1:],
     parts=asked,
     measure=measure,
     read=lambda _config, declared, models: results.read(declared, models),

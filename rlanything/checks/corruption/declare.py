@@ -55,6 +55,10 @@ class Corruption(OfRuns):
                 )
         return (BASE, *self.arms)
 
+    def measured(self, config: Config) -> tuple[str, ...]:
+        """See `OfRuns`. Each arm that is asked trained its reward model itself."""
+        return self.asked(config)[1:]
+
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for a configuration that has no such panel, arms or seeds, or no votes on steps."""
         if not isinstance(kind_of(config), StepVotes):

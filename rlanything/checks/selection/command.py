@@ -11,7 +11,6 @@ from rlanything.checks.selection.declare import load_selection
 from rlanything.checks.selection.measure import FOLDER, Pair, measure, pairs
 from rlanything.checks.selection.results import Found
 from rlanything.config import Config
-from rlanything.runs.resuming.began import measured_of
 
 SELECTION = Path("experiments") / "check" / "selection.yaml"
 
@@ -46,9 +45,6 @@ CHECK = FinishedRuns(
     folder=FOLDER,
     done="pairs are measured",
     load=load_selection,
-    arms=lambda config, selection: dict.fromkeys(
-        name for arm in selection.trained(config) for name in measured_of(config, arm)
-    ),
     parts=pairs,
     measure=measure,
     read=lambda _config, selection, found: results.read(selection, found),

@@ -16,6 +16,7 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
 from rlanything.rewards.kind import kind_of, name_of
 from rlanything.rewards.unit_tests.kind import UnitTests
+from rlanything.runs.resuming.began import measured_of
 
 SINGLE, ORACLE = "single", "oracle"
 """The mean of single programs (pass@1), and the choice of whoever knows which are right (pass@N)."""
@@ -66,6 +67,11 @@ class Selection(OfRuns):
                     f"arms: the oracle judged {name!r}; it has no reward model that writes tests"
                 )
         return self.arms
+
+    def measured(self, config: Config) -> tuple[str, ...]:
+        """See `OfRuns`. The reward model of a pair may lie in the run of another arm (`reward_from`)."""
+        found = (name for arm in self.trained(config) for name in measured_of(config, arm))
+        return tuple(dict.fromkeys(found))
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for a configuration that has no such panel, arms or seeds, or no written tests."""
