@@ -208,7 +208,7 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
         "configuration": changed(flat(run_config(recorded, arm)), flat(run_config(config, arm))),
         "code": changed(record["code"], now.code),
         "inputs": changed(record["inputs"], now.inputs),
-        "results": other_runs(record, root),
+        "results": _results(record, root, record["seeds"]),
     }
     if not record["starts"]:
         return found | {part: [] for part in ELSEWHERE}
@@ -220,12 +220,16 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
     }
 
 
-def other_runs(record: Mapping[str, Any], root: Path) -> list[str]:
-    """A sentence for each seed whose run here is not that of the record. Every file of these runs is read."""
-    return changed(
-        {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
-        {seed: _hash(Layout(root).run(str(record["arm"]), int(seed))) for seed in record["seeds"]},
-    )
+def of_other_runs(record: Mapping[str, Any], root: Path) -> bool:
+    """Whether a run that is here is not that of the record. Every file of the runs is read."""
+    here = [seed for seed in record["seeds"] if Layout(root).run(str(record["arm"]), int(seed)).is_dir()]
+    return bool(_results(record, root, here))
+
+
+def _results(record: Mapping[str, Any], root: Path, seeds: Iterable[str]) -> list[str]:
+    """A sentence for each of the seeds whose run is not that of the record."""
+    arm, kept = str(record["arm"]), {seed: record["seeds"][seed]["sha256"] for seed in seeds}
+    return changed(kept, {seed: _hash(Layout(root).run(arm, int(seed))) for seed in kept})
 
 
 def _chosen(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,11 +87,6 @@ class Child:
         self._process.join()
         return value
 
-    def check(self) -> None:
-        """If the call has ended, raise what `result` would raise."""
-        if self.answer.poll():
-            self.result()
-
     @cached_property
     def _received(self) -> tuple[BaseException | None, Any]:
         """(error, value) of the call; error is None when it succeeded."""
@@ -126,7 +121,6 @@ class Child:
 @contextmanager
 def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
     """Run a call in another process during the block. The process is killed when the block ends."""
-    os.environ["OMP_NUM_THREADS"] = "1"
     starter = await_starter()
     with ExitStack() as stack:
         with interrupted_later():
@@ -166,7 +160,7 @@ def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count:
 
 @cache
 def await_starter() -> Starter:
-    """What `begin_starter` gives, when it has imported everything; Ctrl-C ends the wait."""
+    """What `begin_starter` gives, after the server has imported everything; Ctrl-C ends the wait."""
     starter = begin_starter()
     if starter.context is not SPAWN:
         first = starter.context.Process(target=int)
@@ -181,6 +175,7 @@ def begin_starter() -> Starter:
 
     Elsewhere processes are started afresh: macOS has libraries that do not survive a fork. So they are where no socket
     can be made for the server, as in a TMPDIR whose name has more than about 80 characters."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # libraries read it when they are imported
     if sys.platform != "linux":
         return Starter(SPAWN)
     multiprocessing.set_forkserver_preload(list(HEAVY))

@@ -73,6 +73,9 @@ def _run(config: Config, root: Path, arm: str) -> None:
     hashes.forget()
     origins.unchanged(config, root, arm, origin)()
     _forget_measured(config, layout, arm, folders)
+    layout.provenance(arm).unlink(
+        missing_ok=True
+    )  # a kill before the next is written leaves none, and not another's
     place(list(folders.values()), layout.run(arm, 0).parent)
     provenance.write(config, root, arm, origin, live, divisions.record(live, origin.key))
     for seed, folder in folders.items():

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fcntl import ioctl
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from termios import FIONREAD
 
@@ -54,18 +54,6 @@ def test_a_failure_ends_the_others_at_once_with_its_own_message(tmp_path, how, e
         run_all(fails, [("goes on", mark), (how, mark), ("never begun", mark)], 2)
     assert time.monotonic() - begun < SECONDS
     assert not psutil.pid_exists(int(mark.read_text()))
-
-
-def test_a_failure_beside_is_raised_by_the_next_look_at_it(tmp_path):
-    mark = tmp_path / "mark"
-    with beside(fails, "config", mark) as child:
-        child.check()  # it waits for the mark
-        mark.touch()
-        assert wait([child.answer], SECONDS)
-        with pytest.raises(ConfigError, match="no verdict"):
-            child.check()
-        with pytest.raises(ConfigError, match="no verdict"):
-            child.result()
 
 
 def test_a_process_that_is_killed_within_its_answer_is_one_clear_error():

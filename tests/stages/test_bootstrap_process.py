@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -9,29 +10,33 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from stage_cases import ROOT, small
+from stage_cases import ROOT, small, small_coding
+from transformers import Qwen2ForCausalLM
 
 from envs.alfworld.family import AlfworldFamily
-from rlanything.config import Architecture, SupervisedConfig
+from rlanything.config import Architecture, Config, SupervisedConfig
 from rlanything.core.errors import ConfigError, EnvironmentFailure, MachineError
 from rlanything.core.types import Observation
 from rlanything.learn.packing import NO_BRANCH, Row
 from rlanything.learn.supervised.fit import fit
 from rlanything.learn.supervised.fresh import fresh_model
 from rlanything.learn.supervised.gradient import in_halves
+from rlanything.rewards.step_votes.lessons import VoteLessons
 from rlanything.stages import tasks
-from rlanything.stages.bootstrap import second as second_process
-from rlanything.stages.bootstrap import warmstart
-from rlanything.stages.bootstrap.second import second
+from rlanything.stages.bootstrap import sharing, warmstart
+from rlanything.stages.bootstrap.sharing import shared
 
 SHORT = ("bootstrap.policy.episodes=8", "bootstrap.reward.episodes=2", "bootstrap.adapter.episodes=2")
 
 
 @pytest.mark.parametrize(
     ("workers", "expected"),
-    [(1, ["policy", "reward", "adapter"]), (2, ["policy", "started", "reward", "awaited"])],
+    [
+        (1, ["policy", "lessons", "reward", "adapter"]),
+        (2, ["policy", "started", "lessons", "awaited", "reward", "awaited"]),
+    ],
 )
-def test_the_adapter_has_a_process_of_its_own_only_where_two_may_be_busy(
+def test_the_adapter_is_trained_beside_the_lessons_only_where_two_may_be_busy(
     workers, expected, tmp_path, monkeypatch
 ):
     order: list[str] = []
@@ -44,13 +49,22 @@ def test_the_adapter_has_a_process_of_its_own_only_where_two_may_be_busy(
 
     monkeypatch.setattr(warmstart, "beside", beside)
     monkeypatch.setattr(warmstart, "train_adapter", lambda *call: order.append("adapter"))
-    monkeypatch.setattr(warmstart, "_kept", lambda place, *_: order.append(place.name))
+    monkeypatch.setattr(warmstart, "_kept", lambda place, tokenizer, make: make())
+    monkeypatch.setattr(warmstart, "_policy", lambda *_: order.append("policy"))
+    monkeypatch.setattr(VoteLessons, "rows", lambda *_: order.append("lessons"))
+    monkeypatch.setattr(warmstart, "_reward", lambda *_: order.append("reward"))
     monkeypatch.setattr(warmstart.build, "chat_model", lambda *_: nullcontext())
     start(tmp_path, f"train.workers={workers}")
     assert order == expected
 
 
-SIZES = Architecture(hidden=32, intermediate=48, layers=2, heads=2, kv_heads=1, vocab=430, positions=64)
+SIZES = Architecture(hidden=96, intermediate=288, layers=3, heads=3, kv_heads=1, vocab=430, positions=512)
+"""Of the default's models."""
+END, PAD = 1, 7
+
+
+def fresh() -> Qwen2ForCausalLM:
+    return fresh_model(SIZES, SIZES.vocab, END, PAD, seed=0)
 
 
 def row(length: int, token: int = 3) -> Row:
@@ -62,37 +76,58 @@ def row(length: int, token: int = 3) -> Row:
     return made
 
 
+def tree(length: int) -> Row:
+    """A trunk with two questions."""
+    made = Row()
+    made.read(list(range(length)), 0, None, NO_BRANCH, NO_BRANCH)
+    for number in (0, 1):
+        made.read([PAD, 0, 20 + number], length, length, number, NO_BRANCH)
+        made.learn(len(made.ids) - 1, 30 + number, (), 0.0, 0.0, 1.0)
+    return made
+
+
 def taught(workers: int) -> dict[str, torch.Tensor]:
-    """The weights of a model after a few steps, most of them on several rows and the last ones on one."""
-    model = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0)
-    examples = [[row(length, token) for token in (length, length + 9)] for length in (2, 7, 12)]
-    with second(SIZES, SIZES.vocab, workers) as begin:
-        for taken in (examples, [[row(9, 4)]]):
-            settings = SupervisedConfig(episodes=len(taken), steps=3, batch=2, lr=1e-2)
-            fit(model, taken, settings, 0, lambda *_: None, partial(in_halves, begin=begin))
+    """The weights of a model after steps on rows, on trees, and on single rows."""
+    model = fresh()
+    rows = [[row(length, token) for token in (length % 9, PAD)] for length in (20, 90, 170)]
+    trees = [[tree(length)] for length in (10, 120, 300)]
+    with shared(workers) as begin:
+        for examples in (rows, trees, [[row(9, 4)]]):
+            settings = SupervisedConfig(episodes=len(examples), steps=3, batch=2, lr=1e-2)
+            fit(model, examples, settings, 0, lambda *_: None, partial(in_halves, begin=begin))
     return model.state_dict()
 
 
 def test_two_processes_teach_the_same_bytes_as_one():
-    alone, shared = taught(1), taught(2)
-    assert all(torch.equal(alone[name], shared[name]) for name in alone)
-    untaught = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0).state_dict()
+    alone, both = taught(1), taught(2)
+    assert all(torch.equal(alone[name], both[name]) for name in alone)
+    untaught = fresh().state_dict()
     assert not any(torch.equal(alone[name], untaught[name]) for name in alone)
 
 
-def test_what_the_second_process_raises_is_raised(capfd):
-    model = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0)
-    with (
-        second(SIZES, SIZES.vocab, 2) as begin,
-        pytest.raises(IndexError, match="out of range") as raised,
-    ):
+@pytest.mark.long
+@pytest.mark.parametrize("composed", [small, small_coding])
+def test_base_models_do_not_depend_on_the_number_of_processes(composed, tmp_path):
+    found = []
+    for workers in (1, 2):
+        root = tmp_path / str(workers)
+        root.mkdir()
+        start(root, f"train.workers={workers}", composed=composed)
+        found.append({p.relative_to(root): p.read_bytes() for p in (root / "work").rglob("*") if p.is_file()})
+    assert found[0] == found[1]
+    assert {path.parts[1] for path in found[0]} == {"tokenizer", "policy", "reward", "adapter"}
+
+
+def test_what_the_other_process_raises_is_raised():
+    model = fresh()
+    with shared(2) as begin, pytest.raises(IndexError, match="out of range") as raised:
         in_halves(model, [row(9), row(5, SIZES.vocab)], begin)
     assert "in a worker process" in raised.value.__notes__[0]
 
 
-def test_a_second_process_that_is_killed_ends_the_stage_with_what_to_do(monkeypatch):
-    model, batch, kept = fresh_model(SIZES, SIZES.vocab, 1, 0, seed=0), [row(9), row(5)], []
-    works = second_process.conversing
+def test_a_process_that_is_killed_ends_the_stage_with_what_to_do(monkeypatch):
+    model, batch, kept = fresh(), [row(9), row(5)], []
+    works = sharing.conversing
 
     @contextmanager
     def heard(*call):
@@ -100,20 +135,20 @@ def test_a_second_process_that_is_killed_ends_the_stage_with_what_to_do(monkeypa
             kept.append(child)
             yield child, pipe
 
-    monkeypatch.setattr(second_process, "conversing", heard)
-    with second(SIZES, SIZES.vocab, 2) as begin:
+    monkeypatch.setattr(sharing, "conversing", heard)
+    with shared(2) as begin:
         in_halves(model, batch, begin)
         kept[0].kill()
         with pytest.raises(MachineError, match="a worker process was killed"):
             in_halves(model, batch, begin)
 
 
-def start(root: Path, *overrides: str) -> None:
+def start(root: Path, *overrides: str, composed: Callable[..., Config] = small) -> None:
     """Start the warm start of a project without tasks at `root`."""
     if not (root / "experiments").is_symlink():
         (root / "experiments").symlink_to(ROOT / "experiments")
-    tasks.make_tasks(small(), root)
-    warmstart.train(small(*overrides, *SHORT), root, root / "work")
+    tasks.make_tasks(composed(), root)
+    warmstart.train(composed(*overrides, *SHORT), root, root / "work")
 
 
 @pytest.fixture

@@ -50,9 +50,8 @@ def in_halves(model: PreTrainedModel, batch: Sequence[Row], begin: Begin = here)
     other = begin(model, others, total)
     own, summed = gradient(model, mine, total)
     loss, summands = other()
-    torch._foreach_add_(summed, summands)
-    for parameter, found in zip(model.parameters(), summed, strict=True):
-        parameter.grad = found
+    for parameter, first, second in zip(model.parameters(), summed, summands, strict=True):
+        parameter.grad = first + second
     return own + loss
 
 

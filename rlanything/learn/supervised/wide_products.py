@@ -20,14 +20,14 @@ PRODUCTS = frozenset({Tensor.matmul, Tensor.__matmul__, torch.matmul, torch.addm
 NARROW = frozenset({"DEFAULT", "AVX2"})
 """Instruction sets of x86 without products in bfloat16. Other processors say `DEFAULT` too, whatever they have."""
 PARTLY = "AVX512"
-"""The set of x86 that some processors have with such products, and some without."""
+"""Of the processors with these instructions, only some have products in bfloat16."""
 
 
 def wide_products() -> AbstractContextManager[object]:
     """Within it, such a processor multiplies bfloat16 in float32 and rounds each result, as the instructions do.
 
-    The results differ from those of PyTorch's loop by the order of the sums: by rounding of bfloat16. Nothing changes
-    on other processors and on other devices.
+    The results differ from PyTorch's own by the order of the sums: by rounding of bfloat16. Nothing changes on other
+    processors and on other devices.
     """
     return _Wide() if _narrow() else nullcontext()
 

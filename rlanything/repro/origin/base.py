@@ -57,9 +57,7 @@ def _compared(root: Path, here: Mapping[str, str]) -> tuple[dict[str, list[str]]
             unknown.append(arm)
             continue
         today[arm] = _began_with_others(record, here, root) if whole else []
-        if not whole:
-            unknown.append(arm)
-    return today, unknown
+    return today, unknown if whole else list(today)
 
 
 def _made_of(checkpoint: Checkpoint, root: Path) -> dict[str, Any]:

@@ -25,12 +25,12 @@ def measured_of(config: Config, arm: str) -> tuple[str, ...]:
 def check_began(config: Config, root: Path, arm: str) -> None:
     """Raise `ConfigError` where the arm's runs began from other training tasks or base models than are there now.
 
-    Compared are the hashes in the record of the runs. Without the runs, a record that this version reads or the
-    training tasks, or where models/ is not whole, nothing is. Of a real checkpoint models/ has what `bootstrap`
-    recorded of it, so none is read.
+    Compared are the hashes in the record of the runs. Nothing is compared where something of it is missing: the runs, a
+    record in this version's form, the training tasks, or whole models/. Of a real checkpoint models/ has what
+    `bootstrap` recorded of it, so none is read.
 
-    A record of other runs refuses nothing, and that is said. A training that is killed after it has placed its runs
-    leaves one, until it is started again. The runs are read for that, but only where they would be refused.
+    A record of other runs refuses nothing, and that is said: git brings such records. The runs are read for that, but
+    only where they would be refused.
     """
     layout = Layout(root)
     # Git has records without their runs.
@@ -44,11 +44,10 @@ def check_began(config: Config, root: Path, arm: str) -> None:
     found = provenance.changed(then, file_hashes(root, here))
     if not found:
         return
-    if provenance.other_runs(record, root):
+    if provenance.of_other_runs(record, root):
         say(
-            f"{layout.provenance(arm)}: of other runs than those in {layout.run(arm, 0).parent}, as after a training "
-            "that was stopped at its end. What these began from is not known, so it is not compared with what is here; "
-            f"`rlanything train --arm {arm}` writes their record, or trains again where something has changed"
+            f"{layout.provenance(arm)}: of other runs than those in {layout.run(arm, 0).parent}. What these began from "
+            "is not known, so it is not compared with what is here"
         )
         return
     now = config.model_dump(by_alias=True, mode="json")

@@ -3,8 +3,9 @@
 The policy learns from an expert's noisy demonstrations. The reward model learns from the data of its kind (`rewards`).
 The adapter learns from the teacher's rewrites.
 
-Where `train.workers` allows it, a second process computes half of each gradient of the policy and of the reward model.
-The adapter is trained in it between the two, while the policy is rolled out. The models have the same bytes with one.
+With `train.workers` above 1, another process computes half of each gradient of the policy and of the reward model. The
+adapter is trained in a process of its own while the lessons of the reward model are made, which are rollouts of the
+policy where it votes. One process gives the same bytes.
 
 A finished model is kept. A start after a kill only trains the missing models.
 """
@@ -32,7 +33,7 @@ from rlanything.files import atomic
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised.fit import fit
 from rlanything.learn.supervised.fresh import fresh_model
-from rlanything.learn.supervised.gradient import Gradient, in_halves
+from rlanything.learn.supervised.gradient import Gradient, in_halves, whole
 from rlanything.learn.supervised.rows import Turn, conversation_rows
 from rlanything.loop.adapt import described, invalid_where_it_raises
 from rlanything.loop.chat_model import ChatModel
@@ -44,7 +45,7 @@ from rlanything.rewards.requirements import demonstration, teacher
 from rlanything.runs import build, families
 from rlanything.runs.progress.ticker import Ticker
 from rlanything.runs.workers import begin_starter, beside
-from rlanything.stages.bootstrap.second import second
+from rlanything.stages.bootstrap.sharing import shared
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 CORPUS_DEMOS = 1000
@@ -73,24 +74,25 @@ def train(config: Config, root: Path, work: Path) -> None:
     with atomic.whole(work / "tokenizer") as folder:
         tokenizer.save_pretrained(str(folder))
     with ExitStack() as stack:
-        begin = stack.enter_context(second(_architecture(config), len(tokenizer), workers))
-        gradient = partial(in_halves, begin=begin)
+        gradient = partial(in_halves, begin=stack.enter_context(shared(workers)))
         policy = _kept(
             work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos, gradient)
         )
-        finish_adapter: Callable[[], object] = partial(train_adapter, *call)
-        if workers > 1:
-            finish_adapter = stack.enter_context(beside(train_adapter, *call)).result
+        adapter = stack.enter_context(beside(train_adapter, *call)) if workers > 1 else None
         practice = tasks[-config.bootstrap.reward.episodes :]
         chat_model = stack.enter_context(build.chat_model(config, policy, tokenizer))
 
         def reward() -> PreTrainedModel:
             rows = taught.rows(chat_model, practice)
-            finish_adapter()  # so that no more than two processes are busy
+            if adapter is not None:
+                adapter.result()  # so that no more than two processes are busy
             return _reward(config, tokenizer, rows, gradient)
 
         _kept(work / "reward", tokenizer, reward)
-        finish_adapter()  # if the reward model was there already
+        if adapter is not None:
+            adapter.result()
+        else:
+            train_adapter(*call)
 
 
 def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
@@ -122,7 +124,7 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     model = _new(config, tokenizer, "adapter")
     with build.chat_model(config, model, tokenizer) as chat_model:
         examples = [reply_rows(chat_model, *pair, settings.context_weight) for pair in pairs]
-    _fit(model, examples, settings, config.seed, "adapter", in_halves)
+    _fit(model, examples, settings, config.seed, "adapter", whole)
     return model
 
 

@@ -109,7 +109,7 @@ def test_a_check_of_finished_runs_refuses_before_any_work(check, finished_projec
 
 
 def test_a_record_of_other_runs_refuses_nothing_and_that_is_said(finished_project, capsys):
-    """As git brings one, or a training that was killed before it wrote its own leaves one."""
+    """As git brings one."""
     (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
     changed_record(finished_project, lambda record: record["seeds"]["0"].update(sha256="0" * 64))
     check_began(small(), finished_project, ARM)
@@ -118,5 +118,12 @@ def test_a_record_of_other_runs_refuses_nothing_and_that_is_said(finished_projec
 
 
 def test_the_runs_are_read_only_where_they_would_be_refused(finished_project, monkeypatch):
-    monkeypatch.setattr(provenance, "other_runs", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(provenance, "of_other_runs", lambda *_: pytest.fail("read"))
     check_began(small(), finished_project, ARM)
+
+
+def test_a_seed_that_is_not_here_makes_no_other_runs_of_the_others(finished_project):
+    (finished_project / "models/policy/model.safetensors").write_bytes(b"other")
+    changed_record(finished_project, lambda record: record["seeds"].update({"7": record["seeds"]["0"]}))
+    with pytest.raises(ConfigError, match="began from other training tasks or base models"):
+        check_began(small(), finished_project, ARM)
