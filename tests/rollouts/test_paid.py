@@ -174,5 +174,5 @@ def test_what_nobody_can_say_is_refused(undisturbed, coding_project, monkeypatch
         raise ZeroDivisionError("no reason")
 
     monkeypatch.setattr(AlfworldFamily, "explain", fail)
-    with pytest.raises(ConfigError, match=r"full/seed-0, iteration 0: .* failed: no reason"):
+    with pytest.raises(ConfigError, match=r"full/seed-0, iteration 0: .* failed: .*: no reason"):
         paid(RUN, root, environment=True)
