@@ -50,16 +50,19 @@ def answer_exam(
     release: the release of the exam whose questions are asked; None: all questions that were not removed.
     model: the name under which the answers are stored. data: the folder of the answers.
     Raises `ConfigError` for a negative seed, for an arm that is unknown or not trained, and for one whose runs began
-    from other tasks or base models than there are now. Raises `UserError` for files of the exam that cannot be used.
+    from other training tasks or base models than there are now. Raises `UserError` for files of the exam that cannot be
+    used.
     """
     if seed < 0:
         raise ConfigError(f"--seed {seed}: must be at least 0")
     checkpoint = policy_of(config, Layout(root), arm, seed)
-    check_began(config, root, arm)  # LoRA's weights would be put beside another base, and be nobody's policy
     asked = exam.questions(questions, release)
-    answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
+    exam.answers(data, model, {})  # refuses a name before a lock is called by it
     apart = (*BEFORE_TRAINING, of_arm(TRAIN, arm))
     with locks.stage(root, f"{EXAM} answer --model {model}", data, apart=apart):
+        # The answers are compared with those of the base of now, beside which LoRA's weights would be put too.
+        check_began(config, root, arm)
+        answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
         todo = answers.missing(asked)
         lost = _answer(config, root, checkpoint, seed, todo, answers) if todo else []
     print(

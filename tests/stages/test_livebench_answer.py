@@ -19,6 +19,7 @@ from envs.coding.livebench.judgments import read_answers
 from envs.coding.problem import Case, Comparison, Problem
 from envs.coding.sandbox import SandboxError, open_sandbox
 from rlanything.cli import main
+from rlanything.files import locks
 from rlanything.loop.chat_model import ChatModel
 from rlanything.runs import provenance
 from rlanything.runs.fingerprint import made_from
@@ -213,15 +214,26 @@ def test_what_cannot_be_answered_is_refused_before_any_work(project, data, capsy
     assert not data.exists()
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["before", "while-it-starts"])
 def test_a_policy_that_began_from_another_base_is_refused_and_the_base_is_not(
-    project, data, tmp_path, capsys
+    late, project, data, tmp_path, capsys, monkeypatch
 ):
     root, config = tmp_path / "project", small_coding()
     shutil.copytree(project, root, symlinks=True)
     tasks.make_tasks(config, root)
     Layout(root).bootstrap.write_text("{}")
     provenance.write(config, root, "full", made_from(config, root, "full"), root)
-    write_model(root / "models/policy", 2)
+    alone = locks.stage
+
+    def other_base(*words, **more):
+        """A bootstrap that ends just before the command has the project for itself."""
+        write_model(root / "models/policy", 2)
+        return alone(*words, **more)
+
+    if late:
+        monkeypatch.setattr(locks, "stage", other_base)
+    else:
+        write_model(root / "models/policy", 2)
     assert command("answer", root, data, arm="full", release="2024-06-24") == 2
     said = capsys.readouterr().err
     assert "runs/full: these runs began from other training tasks or base models" in said
