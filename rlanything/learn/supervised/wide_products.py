@@ -34,6 +34,7 @@ def wide_products() -> AbstractContextManager[object]:
 
 def _narrow() -> bool:
     found = torch.backends.cpu.get_cpu_capability()
+    # The private name is there in every version of torch that pyproject.toml allows.
     return found in NARROW or (found == PARTLY and not torch.cpu._is_avx512_bf16_supported())
 
 
