@@ -20,7 +20,7 @@ from rlanything.core.types import Observation
 from rlanything.learn.packing import NO_BRANCH, Row
 from rlanything.learn.supervised.fit import fit
 from rlanything.learn.supervised.fresh import fresh_model
-from rlanything.learn.supervised.gradient import in_halves
+from rlanything.learn.supervised.gradient import here, in_halves
 from rlanything.rewards.step_votes.lessons import VoteLessons
 from rlanything.stages import tasks
 from rlanything.stages.bootstrap import sharing, warmstart
@@ -50,12 +50,18 @@ def test_the_adapter_is_trained_beside_the_lessons_only_where_two_may_be_busy(
     monkeypatch.setattr(warmstart, "beside", beside)
     monkeypatch.setattr(warmstart, "train_adapter", lambda *call: order.append("adapter"))
     monkeypatch.setattr(warmstart, "_kept", lambda place, tokenizer, make: make())
-    monkeypatch.setattr(warmstart, "_policy", lambda *_: order.append("policy"))
+    gradients = []
+    monkeypatch.setattr(
+        warmstart, "_policy", lambda *call: order.append("policy") or gradients.append(call[-1])
+    )
     monkeypatch.setattr(VoteLessons, "rows", lambda *_: order.append("lessons"))
-    monkeypatch.setattr(warmstart, "_reward", lambda *_: order.append("reward"))
+    monkeypatch.setattr(
+        warmstart, "_reward", lambda *call: order.append("reward") or gradients.append(call[-1])
+    )
     monkeypatch.setattr(warmstart.build, "chat_model", lambda *_: nullcontext())
     start(tmp_path, f"train.workers={workers}")
     assert order == expected
+    assert [gradient.keywords["begin"] is here for gradient in gradients] == [workers == 1] * 2
 
 
 SIZES = Architecture(hidden=96, intermediate=288, layers=3, heads=3, kv_heads=1, vocab=430, positions=512)
