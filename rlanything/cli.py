@@ -272,7 +272,7 @@ def _rehearse(args: argparse.Namespace) -> int:
 
 
 def _where(error: RLAnythingError) -> str:
-    """How to find the code of an environment that raised what an error tells of; '' for an error that says it all."""
+    """Where an environment's own code raised the error, how to see which line; '' for other errors."""
     # What another process raised comes without its cause, but with the traceback as a note.
     within = error.__cause__ is not None or hasattr(error, "__notes__")
     return ". --traceback shows where" if within and isinstance(error, EnvironmentFailure) else ""
